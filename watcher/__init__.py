@@ -147,15 +147,16 @@ def replicate(
 
     ``to`` is ``FORMAT:FOLDER`` as for the command, or the folder, beside a ``format`` (``delta``
     without one). ``tables`` are names or globs. ``once`` copies up to now, then ends. ``more``: the
-    arguments of ``watcher.runners.spark_replica.ReplicaRequest``, such as ``stream``, ``consumer``
-    and ``create_folders``. Raises ConfigurationError, TableNotFoundError, NotWatchableError.
+    arguments of ``watcher.runners.spark_replica_request.ReplicaRequest``, such as ``stream``,
+    ``consumer`` and ``create_folders``. Raises ConfigurationError, TableNotFoundError,
+    NotWatchableError.
     """
     require_extras("spark")
-    from watcher.runners import spark_replica  # noqa: PLC0415
+    from watcher.runners import spark_replica, spark_replica_request  # noqa: PLC0415
 
     if once:
         more["interval_seconds"] = None
-    request = spark_replica.ReplicaRequest(database, tables, to, format, **more)
+    request = spark_replica_request.ReplicaRequest(database, tables, to, format, **more)
     return spark_replica.start_replica(spark, request)
 
 

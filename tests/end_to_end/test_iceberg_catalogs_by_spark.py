@@ -22,7 +22,8 @@ from watcher.replica.formats import ICEBERG
 from watcher.replica.frame_catalogs import CACHED, CLASS, PREFIX
 from watcher.replica.frame_reading import as_of
 from watcher.replica.spark.frames import session_settings
-from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.runners.spark_replica import start_replica
+from watcher.runners.spark_replica_request import ReplicaRequest
 from watcher.spanner.timestamps import format_timestamp
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]

@@ -1,4 +1,4 @@
-"""Copies that keep deleted rows, or versions, are read by Spark, and not written."""
+"""Copies without Spark that keep deleted rows, or versions, are read by Spark."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from pyspark.sql import SparkSession
 from watcher.model.errors import ConfigurationError
 from watcher.replica.cuts.cut import DELTA, Cut, TableCut
 from watcher.replica.cuts.manifest import Manifest
-from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, Mode
+from watcher.replica.cuts.modes import HISTORY, KEEP_DELETED, LATEST, Mode
 from watcher.replica.delta.copy import DeltaCopy
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.frame_reading import as_of
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 
 @pytest.mark.parametrize("mode", [KEEP_DELETED, HISTORY])
-def test_spark_reads_live_rows_and_refuses_to_write(
+def test_spark_reads_live_rows_and_refuses_to_write_another_mode(
     spark: SparkSession,
     delta: Mapping[str, str],
     tmp_path: Path,
@@ -38,6 +38,6 @@ def test_spark_reads_live_rows_and_refuses_to_write(
     read = as_of(spark, f"delta:{tmp_path}").read("T")
     assert sorted((row.Id, row.Name) for row in read.collect()) == [(1, "changed"), (2, "n2")]
     assert read.columns == ["Id", "Name", "_spanner_commit_timestamp"]
-    written = make_open_copy(spark, DELTA, str(tmp_path), "c")(spark, "T")
+    written = make_open_copy(spark, DELTA, str(tmp_path), "c", mode=LATEST)(spark, "T")
     with pytest.raises(ConfigurationError, match=f"mode = '{mode}'"):
         written.read_state()

@@ -27,7 +27,8 @@ from watcher.replica.cuts.cut import DELTA
 from watcher.replica.formats import ICEBERG, PARQUET, open_copies
 from watcher.replica.frame_stores import LOG_STORES, SINGLE_DRIVER, make_client_settings
 from watcher.replica.spark.frames import session_settings
-from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.runners.spark_replica import start_replica
+from watcher.runners.spark_replica_request import ReplicaRequest
 
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 

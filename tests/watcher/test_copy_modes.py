@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import random
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -25,7 +25,7 @@ from fixtures.replicas import (
 )
 from fixtures.server import CreateDatabase
 from fixtures.singers import address_of, await_expiry, make_watchable
-from fixtures.versions import TABLES, Row, Version, Writes
+from fixtures.versions import TABLES, Writes, list_versions, rows_at, truth_since
 from google.cloud.spanner_v1 import KeySet
 from google.cloud.spanner_v1.database import Database
 
@@ -64,37 +64,6 @@ def database(create_database: CreateDatabase) -> Database:
     return create_database(*TABLES, STREAM)
 
 
-def list_versions(folder: Path, since: int) -> Mapping[Row, list[Version]]:
-    """The versions that a history has since a timestamp, as the test notes what it writes."""
-    found: dict[Row, list[Version]] = {}
-    for name in ("T", "U"):
-        rows = as_of(f"{replicas.FORMAT}:{folder}").read(name, all_rows=True).to_pylist()
-        newest: dict[object, int | None] = {}
-        for row in sorted(rows, key=lambda each: each["_valid_from"]):
-            before, key = newest.get(row["Id"]), row["Id"]
-            newest[key] = row["Version"]
-            if (at := to_micros(row["_valid_from"])) > since:
-                operation = row["_operation"]
-                assert row["_spanner_commit_timestamp"] == row["_valid_from"]
-                assert row["_transaction_id"]
-                versions = found.setdefault((name, key), [])
-                versions.append(Version(at, operation, row["Version"], before))
-    return found
-
-
-def truth_since(writes: Writes, since: int) -> Mapping[Row, list[Version]]:
-    versions = {row: [v for v in listed if v.at > since] for row, listed in writes.truth.items()}
-    return {row: listed for row, listed in versions.items() if listed}
-
-
-def rows_at(writes: Writes, table: str, at: int) -> Iterator[tuple[object, int]]:
-    """The keys and versions of a table at a timestamp."""
-    for (name, key), versions in writes.truth.items():
-        there = [version for version in versions if version.at <= at]
-        if name == table and there and there[-1].value is not None:
-            yield key, there[-1].value
-
-
 def test_a_history_has_every_version_and_reads_as_of_any_time(
     database: Database, tmp_path: Path, own_format: str
 ) -> None:
@@ -108,7 +77,7 @@ def test_a_history_has_every_version_and_reads_as_of_any_time(
         writes.write(15)
         replicate(database, tmp_path, **STREAMED, **to_copy(tmp_path, HISTORY))
         assert_equal(database, tmp_path)
-    assert list_versions(tmp_path, since) == truth_since(writes, since)
+    assert list_versions(f"{own_format}:{tmp_path}", since) == truth_since(writes, since)
     end = last_cut(tmp_path).end
     moments = {v.at + d for listed in writes.truth.values() for v in listed for d in (-1, 0)}
     for at in random.Random(seed).sample(sorted(m for m in moments if since <= m <= end), 20):
@@ -365,11 +334,7 @@ def test_another_mode_of_a_copy_is_refused(
 @pytest.mark.parametrize(
     ("replica", "advice"),
     [
-        ({"to": "delta:/x", "engine": "spark", "mode": "history"}, "which writes the latest rows"),
-        (
-            {"to": "iceberg:/x", "engine": "spark", "mode": "keep-deleted"},
-            "mode = 'keep-deleted' is not for engine = 'spark'",
-        ),
+        ({"to": "parquet:/x", "engine": "spark", "mode": "history"}, "in Delta or Iceberg"),
         ({"to": "parquet:/x", "mode": "history"}, "this process does not write parquet"),
         ({"to": "delta:/x", "mode": "history", "merge": "copy-on-write"}, "merged on read"),
         ({"to": "delta:/x", "mode": "history", "dropped_columns": "load"}, "keeps columns"),

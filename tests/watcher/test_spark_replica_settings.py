@@ -12,7 +12,7 @@ import pytest
 from watcher.model.errors import ConfigurationError
 from watcher.replica.formats import make_session_settings
 from watcher.runners.spark_job import SECTIONS, choose_format_settings, make_request
-from watcher.runners.spark_replica import ReplicaRequest
+from watcher.runners.spark_replica_request import ReplicaRequest
 from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.spark_parsing import parse_source_options
 from watcher.settings.watcher import WatchConfig, parse_watch_config

@@ -67,10 +67,11 @@ class CopyFormat:
     ``title`` is its name in messages. ``reader`` opens copies without Spark, by the folder and the
     consumer, and ``frames`` one with Spark, by the session, the table, the ``FramePlace`` and the
     ``Layout``: both are ``module:name``, loaded when they are used. ``merged``: how Spark can merge
-    rows into a copy, ``layout``: how it can lay them into files. ``extra`` brings what the reader
-    needs. ``release``: what Spark needs; None where it has the format itself. ``own``: how this
-    process writes it; None: only Spark does. ``finds_folder``: finds the folder of a replica whose
-    place is a namespace of a catalog; None: there are no such places.
+    rows into a copy, ``layout``: how it can lay them into files, ``modes``: what copies can keep
+    that it writes. ``extra`` brings what the reader needs. ``release``: what Spark needs; None
+    where it has the format itself. ``own``: how this process writes it; None: only Spark does.
+    ``finds_folder``: finds the folder of a replica whose place is a namespace of a catalog; None:
+    there are no such places.
     """
 
     title: str
@@ -78,6 +79,7 @@ class CopyFormat:
     frames: str
     merged: tuple[Merging, ...]
     layout: LayoutSupport
+    modes: tuple[Mode, ...] = (LATEST,)
     extra: str | None = None
     release: Release | None = None
     own: OwnWriter | None = None
@@ -94,6 +96,7 @@ FORMATS: Mapping[str, CopyFormat] = {
             "use Delta without Spark, or Iceberg, whose tables have an order and a size of files",
             (IDENTITY,),
         ),
+        modes=MODES,
         extra="delta",
         release=Release(
             "4.4.0",
@@ -126,6 +129,7 @@ FORMATS: Mapping[str, CopyFormat] = {
         "watcher.replica.spark.iceberg:SparkIcebergCopy",
         (MERGE_ON_READ, COPY_ON_WRITE),
         LayoutSupport("use another format", ALL, sorts=True, sizes=True),
+        modes=MODES,
         extra="iceberg",
         release=Release(
             "1.12.0",

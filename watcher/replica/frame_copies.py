@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import Merging
+from watcher.replica.cuts.modes import Mode
 from watcher.replica.formats import (
     EXTENSIONS,
     CopyFormat,
@@ -34,11 +35,13 @@ def make_open_copy(
     merging: Merging | None = None,
     policy: CompactionPolicy | None = None,
     schema: str | None = None,
+    mode: Mode | None = None,
 ) -> OpenFrameCopy:
     """The copies of a replica in a folder or a namespace. ``merging``: how rows are merged; None:
     as a copy was made, and new ones of Delta and Iceberg are made for merge-on-read. ``policy``:
     how they are compacted; None: not at all. ``schema``: that of Spark's catalog whose tables
-    copies in Delta are to be. Raises ConfigurationError for a format that is not known, that the
+    copies in Delta are to be. ``mode``: what copies keep that are made or written; None: as they
+    were made. Raises ConfigurationError for a format that is not known, that the
     session does not have, or that is not merged so, and for a catalog or a schema that it does not
     have."""
     chosen = find_format(name)
@@ -52,7 +55,7 @@ def make_open_copy(
         check_catalog(spark, names[0])
     folder = find_folder(name, place)
     opened = FramePlace(
-        folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy, names, schema
+        folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy, names, schema, mode
     )
 
     def open_frames(spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:

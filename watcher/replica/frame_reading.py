@@ -6,15 +6,13 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from pyspark.sql import DataFrame, SparkSession
-from pyspark.sql import functions as f
 
 from watcher.replica.copies import check_version
 from watcher.replica.cuts.cut import TablesAt
 from watcher.replica.cuts.manifest import Manifest
-from watcher.replica.cuts.modes import COLUMNS, ENDS, LATEST
 from watcher.replica.formats import find_folder, split_copies
 from watcher.replica.frame_copies import make_open_copy
-from watcher.replica.spark.frames import OpenFrameCopy
+from watcher.replica.spark.frames import OpenFrameCopy, keep_live
 
 
 @dataclass(frozen=True)
@@ -29,10 +27,7 @@ class FramesAt(TablesAt):
         version = self.find_version(table)
         copy = self.copies(self.spark, table)
         check_version(copy, table, version, self.cut.end)
-        rows, mode = copy.read_frame(version), self.cut.mode
-        if mode == LATEST:
-            return rows
-        return rows.where(f.col(ENDS[mode]).isNull()).drop(*COLUMNS[mode])
+        return keep_live(copy.read_frame(version))
 
 
 def as_of(spark: SparkSession, to: str, timestamp: datetime | str | None = None) -> FramesAt:

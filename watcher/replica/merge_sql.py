@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 from watcher.replica.copies import DELETED_COLUMN, find_stamp
+from watcher.replica.cuts.modes import HISTORY, VALID_FROM, VALID_TO, find_mode
 from watcher.spanner.sql import all_of, any_of
 
 SOURCE, TARGET = "s", "t"
@@ -77,6 +78,22 @@ def render_spark_merge(table: str, source: str, columns: Sequence[str], key: Seq
         f"WHEN MATCHED AND ({SPARK.deletes(stamp)}) THEN DELETE",
         f"WHEN MATCHED AND ({SPARK.updates(stamp)}) THEN UPDATE SET {changes}",
         f"WHEN NOT MATCHED AND ({SPARK.inserts}) THEN INSERT ({', '.join(inserted)})"  # noqa: S608 (names are quoted)
+        f" VALUES ({', '.join(inserted.values())})",
+    )
+    return " ".join(clauses)
+
+
+def render_kept_merge(table: str, source: str, columns: Sequence[str], key: Sequence[str]) -> str:
+    """The MERGE, in Spark, of rows as a copy is to have them that keeps more than the latest ones.
+    Of a history, a version that ends comes in the place of the one that was current."""
+    changes = ", ".join(f"{own} = {new}" for own, new in SPARK.assign(columns, TARGET).items())
+    inserted, same = SPARK.assign(columns), [SPARK.match_keys(key)]
+    if find_mode(columns) == HISTORY:
+        same += [SPARK.match_keys([VALID_FROM]), f"{SPARK.quote(VALID_TO, TARGET)} IS NULL"]
+    clauses = (
+        f"MERGE INTO {table} AS {TARGET} USING {source} AS {SOURCE} ON {all_of(same)}",
+        f"WHEN MATCHED THEN UPDATE SET {changes}",
+        f"WHEN NOT MATCHED THEN INSERT ({', '.join(inserted)})"  # noqa: S608 (names are quoted)
         f" VALUES ({', '.join(inserted.values())})",
     )
     return " ".join(clauses)

@@ -58,11 +58,15 @@ def strip_schema(schema: pa.Schema) -> pa.Schema:
 
 def complete_batch(batch: pa.RecordBatch, mode: Mode, at: int) -> pa.RecordBatch:
     """Rows that were read at a timestamp, with the columns of a mode."""
-    values = {VALID_FROM: at, OPERATION: LOADED}
-    for name in COLUMNS[mode]:
-        scalar = pa.scalar(values.get(name), TYPES[name])
-        batch = batch.append_column(pa.field(name, TYPES[name]), pa.repeat(scalar, batch.num_rows))
+    for name, value in list_loaded(mode, at).items():
+        batch = batch.append_column(pa.field(name, value.type), pa.repeat(value, batch.num_rows))
     return batch
+
+
+def list_loaded(mode: Mode, at: int) -> dict[str, pa.Scalar]:
+    """What rows that were read at a timestamp have in the columns of a mode."""
+    values = {VALID_FROM: at, OPERATION: LOADED}
+    return {name: pa.scalar(values.get(name), TYPES[name]) for name in COLUMNS[mode]}
 
 
 def keep_current(batch: pa.RecordBatch, mode: Mode) -> pa.RecordBatch:

@@ -10,7 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError
-from watcher.replica.cuts.modes import LATEST, Mode
+from watcher.replica.cuts.modes import HISTORY, LATEST, Mode
 from watcher.replica.layout import Layout, Layouts, check_tables, find_layout
 from watcher.replica.row_versions import extend_schema
 from watcher.replica.rows import copy_schema
@@ -38,6 +38,16 @@ def name_consumer(copies: CopiesDestination) -> str:
     if not copies.in_catalog and "://" not in place:
         place = str(Path(place).resolve())
     return f"replica-{hashlib.blake2b(place.encode(), digest_size=5).hexdigest()}"
+
+
+MISSED_VERSIONS = (
+    "polling sees the last version of a row in a window: others are not in its history"
+)
+
+
+def list_caveats(mode: Mode, streamed: bool) -> tuple[str, ...]:
+    """What copies lack because of how changes are captured, clauses for people."""
+    return () if mode != HISTORY or streamed else (MISSED_VERSIONS,)
 
 
 LAYOUTS: TypeAdapter[dict[str, Layout]] = TypeAdapter(dict[str, Layout])

@@ -14,7 +14,6 @@ from watcher.replica.copy_views import CHANGED as VIEW_CHANGED
 from watcher.replica.copy_views import CopyViews
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.cuts.manifest import Manifest
-from watcher.replica.cuts.modes import HISTORY
 from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.cuts.views import View
@@ -33,7 +32,12 @@ from watcher.replica.verification.deleted_keys import DeletedKeys
 from watcher.runners.compaction_runs import make_policy, run_compaction
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
-from watcher.runners.replica_settings import fit_layouts, name_consumer, require_replica
+from watcher.runners.replica_settings import (
+    fit_layouts,
+    list_caveats,
+    name_consumer,
+    require_replica,
+)
 from watcher.runners.sources import WatchedTables
 from watcher.runners.watcher import Watcher
 from watcher.runners.watcher_run.settings import RunContact
@@ -41,10 +45,6 @@ from watcher.runners.watcher_run.table_resolver import TableResolver
 from watcher.settings.fields import LATEST
 from watcher.settings.watcher import WatchConfig
 from watcher.sinks.callbacks import Callback
-
-MISSED_VERSIONS = (
-    "polling sees the last version of a row in a window: others are not in its history"
-)
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +114,7 @@ class Replicator:
             self._dropped,
             self._make_deleted(),
             replica.mode,
-            self._list_caveats(),
+            list_caveats(replica.mode, self.config.capture == "change-stream"),
         )
 
     @property
@@ -122,12 +122,6 @@ class Replicator:
         """What becomes of columns that are dropped. In other modes they stay: without them a copy
         would have to be loaded."""
         return self._replica.dropped_columns if self._replica.mode == LATEST_ROWS else "keep"
-
-    def _list_caveats(self) -> tuple[str, ...]:
-        """What copies lack because of how changes are captured."""
-        if self._replica.mode != HISTORY or self.config.capture == "change-stream":
-            return ()
-        return (MISSED_VERSIONS,)
 
     def _make_deleted(self) -> DeletedKeys | None:
         if self._replica.deletes == "none":

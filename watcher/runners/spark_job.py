@@ -29,7 +29,8 @@ from watcher.replica.stores.places import name_place
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import name_consumer, require_replica
 from watcher.runners.spark.consumer import OPERATOR_ASKED
-from watcher.runners.spark_replica import ReplicaRequest, start_replica
+from watcher.runners.spark_replica import start_replica
+from watcher.runners.spark_replica_request import ReplicaRequest
 from watcher.settings.destination_grammar import CopiesDestination
 from watcher.settings.secret_values import reveal_all
 from watcher.settings.spark import OF_WATCHER
@@ -196,6 +197,7 @@ def make_request(
         stream=(config.stream.name or True) if streamed else False,
         deleted=list_deleted(config.table),
         keep_seconds=replica.keep_cuts,
+        mode=replica.mode,
         merge=replica.merge,
         load_seconds=replica.load_seconds,
         load_rows=replica.load_rows or 0,

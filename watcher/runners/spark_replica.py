@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import json
 import logging
 import math
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
 
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -18,12 +16,10 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError, VersionExpiredError
 from watcher.model.log_events.spark import BATCH_WITHOUT_WINDOW
 from watcher.replica.commits import ReplicaWriter
-from watcher.replica.copies import Merging
-from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.cuts.views import View
-from watcher.replica.formats import find_format, split_copies, tie_folder
+from watcher.replica.formats import tie_folder
 from watcher.replica.frame_catalogs import check_same_catalog
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frame_stores import (
@@ -31,26 +27,19 @@ from watcher.replica.frame_stores import (
     check_commits,
     check_same_store,
 )
-from watcher.replica.layout import Layout, Layouts
-from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, ChunkPace, LoadBudget
+from watcher.replica.loads import ChunkLimit, ChunkPace, LoadBudget
 from watcher.replica.replica_window import CutReport
 from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
 from watcher.replica.window_reads import measure_lag
-from watcher.replica.writing.compaction import (
-    DEFAULT_POLICY,
-    CompactionPolicy,
-    CompactionSwitch,
-)
-from watcher.runners.compaction_runs import make_policy, run_compaction
+from watcher.runners.compaction_runs import run_compaction
 from watcher.runners.folders import prepare_any_folder
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import (
     fit_layouts,
-    name_consumer,
-    parse_layouts,
+    list_caveats,
 )
 from watcher.runners.spark.format_name import FORMAT as SOURCE
 from watcher.runners.spark.frame_rows import FrameRows
@@ -61,53 +50,14 @@ from watcher.runners.spark.table_batches import (
     BatchWindow,
     fit_copy,
 )
-from watcher.settings.destination_grammar import CopiesDestination, parse_copies_destination
-from watcher.settings.spark import SourceOptions
-from watcher.settings.spark_parsing import parse_source_options
-from watcher.sinks.callbacks import Callback
+from watcher.runners.spark_replica_request import (
+    CHECKPOINT,
+    ReplicaRequest,
+    SparkReplicaSettings,
+)
 from watcher.tables.epochs import Epochs
 
 LOG = logging.getLogger("watcher.replica")
-CHECKPOINT = "_checkpoint"
-KEEP_SECONDS = 7 * 86_400.0
-OWN_OPTIONS = frozenset(
-    {"tables", "table", "arrowRows", "startingTimestamp", "endingTimestamp", "snapshotTimestamp"}
-    | {"envelope", "operations", "transactionTag", "wholeRows", "consumer", "exclude", "capture"}
-)
-OWN_OPTIONS_ADVICE = "use the arguments of replicate, and of the source's options the others"
-
-
-@dataclass(frozen=True)
-class SparkReplicaSettings:
-    """What a query replicates, and to where. ``options`` are those of the source.
-
-    ``keep_seconds``: for how long cuts are kept. ``interval_seconds``: the least time between the
-    starts of two micro-batches; None runs up to now, and ends. ``policy``: how copies are
-    compacted; None: not here. ``metrics``: what is counted.
-    """
-
-    options: Mapping[str, str]
-    copies: CopiesDestination
-    folder: str
-    checkpoint: str
-    keep_seconds: float
-    interval_seconds: float | None
-    report: Callable[[CutReport], object]
-    take_over: bool = False
-    limit: ChunkLimit = CHUNK_LIMIT
-    layouts: Layouts = field(default_factory=dict)
-    policy: CompactionPolicy | None = None
-    metrics: Metrics | None = None
-
-    @property
-    def format(self) -> str:
-        """The format of the copies."""
-        return self.copies.format
-
-    @property
-    def source(self) -> SourceOptions:
-        """The options, validated. Raises ConfigurationError."""
-        return parse_source_options(self.options)
 
 
 class SparkReplica:
@@ -121,7 +71,7 @@ class SparkReplica:
         require_complete([capture.table for capture in captures.values()])
         for capture in captures.values():
             View.of_table(capture.table)  # refuses conditions that no change tells of
-        self._layouts = fit_layouts(settings.layouts, captures)
+        self._layouts = fit_layouts(settings.layouts, captures, settings.mode)
         self._epochs: Epochs[Scan] = Epochs(self._scan.queries.stream, self._resolve)
         self._session: SparkSession | None = None
         self._pace = ChunkPace(settings.limit)
@@ -156,9 +106,9 @@ class SparkReplica:
                 if not fit_copy(columns[name], captures[name], writing.find_nulls(name)):
                     writing.load_whole(name)
             budget = self._make_budget(captures, window.end)
-            options, source = self._settings.options, self._settings.source
-            rows = FrameRows(batch.sparkSession, source, options, batch, counts, budget, self._pace)
-            self._writer.commit(writing, rows)
+            settings = self._settings
+            held = (settings.source, settings.options, batch, counts, budget, self._pace)
+            self._writer.commit(writing, FrameRows(batch.sparkSession, *held, settings.mode))
         finally:
             batch.unpersist()
 
@@ -190,6 +140,8 @@ class SparkReplica:
             settings.keep_seconds,
             settings.format,
             None if settings.policy is None else self._compact,
+            mode=settings.mode,
+            caveats=list_caveats(settings.mode, settings.source.streamed),
         )
         return ReplicaWriter(path, self._consumer, target, report=self._report)
 
@@ -233,104 +185,6 @@ def check_supported(name: str, capture: PollCapture) -> None:
         )
 
 
-@dataclass(frozen=True)
-class ReplicaRequest:
-    """What ``watcher.replicate`` was asked for. ``to``: a folder, ``FORMAT:FOLDER``, or
-    ``iceberg:CATALOG.NAMESPACE``; ``format`` is ``delta`` without either. ``stream``: a change
-    stream's name, or True for the only one; ``deleted`` maps tables to their soft-delete columns.
-    ``take_over``: the folder is made this consumer's where it belongs to another one, and every
-    table is loaded again. ``merge``: how rows are merged, ``merge-on-read`` or ``copy-on-write``;
-    None: as each copy was made, and new ones on read. ``compaction`` and what begins so: as in
-    ``[replica]`` of a file.
-    ``metrics``: what counts windows and compactions; None: they are not shown.
-    ``create_folders``: as in a watcher's file. ``load_seconds``: for so long a micro-batch loads,
-    ``load_rows``: so many rows a chunk of a load has at most (0: as many as fit). ``layouts``: how
-    the rows of copies lie in their files, by table. ``catalog_schema``: the
-    ``CATALOG.SCHEMA`` whose tables copies in Delta are to be."""
-
-    database: str
-    tables: Sequence[str]
-    to: str
-    format: str | None = None
-    exclude: Sequence[str] = ()
-    consumer: str | None = None
-    stream: str | bool = False
-    deleted: Mapping[str, str] = field(default_factory=dict)
-    checkpoint: str | None = None
-    keep_seconds: float = KEEP_SECONDS
-    interval_seconds: float | None = 1.0
-    report: Callable[[CutReport], object] = lambda _: None
-    options: Mapping[str, object] = field(default_factory=dict)
-    take_over: bool = False
-    create_folders: bool = False
-    merge: Merging | None = None
-    load_seconds: float = CHUNK_LIMIT.seconds
-    load_rows: int = 0
-    layouts: Mapping[str, Layout | Mapping[str, object]] = field(default_factory=dict)
-    compaction: CompactionSwitch = "on"
-    compaction_deleted_percent: float = DEFAULT_POLICY.deleted_percent
-    compaction_small_files: int = DEFAULT_POLICY.small_files
-    compaction_megabytes: float = DEFAULT_POLICY.megabytes
-    metrics: Metrics | None = None
-    catalog_schema: str | None = None
-
-    @property
-    def copies(self) -> CopiesDestination:
-        """The format and the folder. Raises ConfigurationError."""
-        format_, folder = split_copies(self.to)
-        named = self.format or format_ or DELTA
-        if self.catalog_schema is not None and named != DELTA:
-            raise ConfigurationError(
-                f"catalog_schema is for copies in Delta, not in {named}: remove it"
-            )
-        if format_ not in (None, named):
-            raise ConfigurationError(f"format = '{named}' and to = '{self.to}': remove one of them")
-        return parse_copies_destination(f"{named}:{folder}")
-
-    def resolve(self) -> SparkReplicaSettings:
-        """The settings. Raises ConfigurationError, AddressError."""
-        taken = sorted(OWN_OPTIONS.intersection(self.options))
-        if taken:
-            raise ConfigurationError(
-                f"the option '{taken[0]}' is the replica's own: {OWN_OPTIONS_ADVICE}"
-            )
-        copies, layouts = self.copies, parse_layouts(self.layouts)
-        folder = copies.folder
-        chosen = find_format(copies.format)
-        chosen.layout.check(f"{chosen.title} by Spark", layouts)
-        settings = SparkReplicaSettings(
-            self._make_options(),
-            copies,
-            folder,
-            self.checkpoint or f"{make_spark_path(folder)}/{CHECKPOINT}",
-            self.keep_seconds,
-            self.interval_seconds,
-            Callback(self.report),
-            self.take_over,
-            ChunkLimit(self.load_seconds, self.load_rows),
-            layouts,
-            make_policy(self),
-            self.metrics,
-        )
-        _ = settings.source
-        return settings
-
-    def _make_options(self) -> dict[str, str]:
-        options = {
-            "database": self.database,
-            "tables": ",".join(self.tables),
-            "exclude": ",".join(self.exclude),
-            "consumer": self.consumer or name_consumer(self.copies),
-            "arrowRows": "true",
-            "deletedColumns": json.dumps(dict(self.deleted)),
-        }
-        if self.stream:
-            options |= {"capture": "change-stream", "wholeRows": "true"}
-        if isinstance(self.stream, str):
-            options["stream"] = self.stream
-        return options | {name: to_text(value) for name, value in self.options.items()}
-
-
 def claim_folder(settings: SparkReplicaSettings, consumer: str) -> None:
     """Makes the folder the consumer's. The checkpoint in one that is taken over is that of the
     owner before: it is removed, too. Raises ConfigurationError where it belongs to another one."""
@@ -363,7 +217,9 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     assert consumer is not None, "a request names the consumer"
     check_place(spark, settings, request.create_folders)
     place = (settings.format, settings.copies.place, consumer)
-    copies = make_open_copy(spark, *place, request.merge, settings.policy, request.catalog_schema)
+    copies = make_open_copy(
+        spark, *place, request.merge, settings.policy, request.catalog_schema, settings.mode
+    )
     register_source(spark)
     replica = SparkReplica(settings, copies)
     tie = tie_folder(settings.format, settings.copies.place)
@@ -383,10 +239,3 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
         return writer.trigger(availableNow=True).start()
     milliseconds = round(settings.interval_seconds * 1000)
     return writer.trigger(processingTime=f"{milliseconds} milliseconds").start()
-
-
-def to_text(value: object) -> str:
-    """A value as an option of Spark."""
-    if isinstance(value, Mapping):
-        return json.dumps(value)
-    return str(value).lower() if isinstance(value, bool) else str(value)

@@ -168,7 +168,7 @@ class ReplicaConfig(Section):
     """What copies keep: ``latest``, the rows that the table has; ``keep-deleted``, deleted rows,
     too, marked by ``_deleted_at``; ``history``, every version of a row, from ``_valid_from`` until
     before ``_valid_to``. It is fixed when a copy is made. Others than ``latest`` are for Delta
-    and Iceberg without Spark."""
+    and Iceberg."""
     change_feed: bool = False
     """Whether copies in Delta have the change data feed: beside each merge, a file says which rows
     it has changed, as they were and as they are. Copies that are there get it with the next
@@ -315,17 +315,14 @@ class ReplicaConfig(Section):
     def _check_mode(self) -> None:
         if self.mode == LATEST:
             return
-        if self.engine == "spark":
-            raise ValueError(
-                f"mode = '{self.mode}' is not for engine = 'spark', which writes the latest rows"
-            )
-        own = FORMATS[self.format].own
-        if own is None or self.mode not in own.modes:
+        by_spark, chosen = self.engine == "spark", FORMATS[self.format]
+        modes = chosen.modes if by_spark or chosen.own is None else chosen.own.modes
+        if self.mode not in modes:
             raise ValueError(
                 f"mode = '{self.mode}' is for copies in Delta or Iceberg: {self.format} has the"
                 " latest rows"
             )
-        if self.merge == "copy-on-write":
+        if self.merge == "copy-on-write" and not by_spark:
             raise ValueError(
                 f"mode = '{self.mode}' is merged on read: remove merge = 'copy-on-write'"
             )

@@ -16,6 +16,8 @@ from watcher.consumers.positions import TABLE
 from watcher.model.change import Operation
 from watcher.model.errors import ConfigurationError
 from watcher.planning.limits import WindowLimit
+from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
+from watcher.replica.cuts.modes import Mode
 from watcher.settings.fields import (
     LATEST,
     Duration,
@@ -199,6 +201,8 @@ class SourceOptions(SharedSettings):
     arrow_rows: bool = False
     """With ``tables``: rows are Arrow batches of one table each, in its own columns, as
     ``watcher.replicate`` reads them."""
+    copy_mode: Mode = LATEST_ROWS
+    """With ``arrowRows``: what the copies keep, as ``mode`` of ``[replica]``."""
     deleted_columns: Annotated[Mapping[str, str], BeforeValidator(convert_json)] = {}
     """With ``arrowRows``: the soft-delete columns of tables, as a JSON object: ``{"Singers":
     "IsDeleted"}``."""

@@ -8,6 +8,7 @@ from pydantic import ValidationError
 from pydantic.alias_generators import to_camel
 
 from watcher.model.errors import ConfigurationError
+from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
 from watcher.settings.fields import (
     EARLIEST,
     check_directed_reads,
@@ -131,6 +132,8 @@ def check_arrow_rows(options: SourceOptions) -> None:
     """Checks what goes with ``arrowRows``. Raises ConfigurationError."""
     if options.deleted_columns and not options.arrow_rows:
         raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
+    if options.copy_mode != LATEST_ROWS and not options.arrow_rows:
+        raise ConfigurationError("'copyMode' needs 'arrowRows' = 'true'")
     if options.deleted_columns and options.streamed:
         raise ConfigurationError("'deletedColumns' is for polling: leave out 'capture', or it")
     if not options.arrow_rows:

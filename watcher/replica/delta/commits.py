@@ -13,15 +13,12 @@ from deltalake.exceptions import CommitFailedError, DeltaError, TableNotFoundErr
 from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.replica.copies import CopyState
 from watcher.replica.cuts.stored import FORMAT
-from watcher.replica.delta.log import LOAD, METADATA, DeltaLog
+from watcher.replica.delta.log import LOAD, LOADED, METADATA, DeltaLog
 from watcher.replica.delta.snapshot import Snapshot, convert_schema
 from watcher.replica.fences import Fence
 from watcher.replica.loads import CHUNK, CopyLoad
 from watcher.replica.row_versions import strip_schema
 from watcher.replica.stores.stored_files import explain_store_error
-
-LOADED = "loaded"
-"""The name of the transaction that says when the copy was loaded: its history begins there."""
 
 
 class DeltaCommits:
@@ -85,7 +82,8 @@ class DeltaCommits:
 
     def find_loaded(self, table: DeltaTable) -> int:
         """The window end of the newest chunk of the copy's load; 0 where nothing says it."""
-        return table.transaction_version(f"{self._application}/{LOADED}") or 0
+        loaded = table.transaction_version(f"{self._application}/{LOADED}")
+        return loaded or int((self.log.find_mark(table.version()) or {}).get(LOADED, 0))
 
     def describe_commit(self, kind: str, end: int) -> dict[str, Any]:
         """What a commit says of itself."""

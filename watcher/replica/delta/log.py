@@ -19,6 +19,9 @@ METADATA = "spanner_watcher"
 """The name in ``commitInfo`` of what the commits of a replica say of themselves."""
 USER_METADATA = "userMetadata"
 LOAD = "load"
+LOADED = "loaded"
+"""When the copy was loaded: its history begins there. The name of a transaction; Spark's commits,
+which have one, each say it of themselves."""
 Actions = Sequence[Mapping[str, Any]]
 
 

@@ -21,7 +21,7 @@ from watcher.replica.delta.change_feed import has_feed
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.copy_on_write import merge_files
 from watcher.replica.delta.features import allows_vectors, list_obstacles
-from watcher.replica.delta.log import METADATA, USER_METADATA
+from watcher.replica.delta.log import LOADED, METADATA, USER_METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.row_versions import keep_current, make_changes
 from watcher.replica.stores.stored_files import explain_copy
@@ -108,7 +108,8 @@ class DeltaMerges:
         ]
         gone = [batch.filter(pa.array(replacement.keys.find(batch))) for batch in there]
         rows = make_changes(replacement.rows, gone, end)
-        values = self._commits.describe_commit(replacement.kind, end)
+        loaded = self._commits.find_loaded(self._commits.require())
+        values = self._commits.describe_commit(replacement.kind, end) | {LOADED: loaded}
         return self._merge_rows(rows, key, end, {USER_METADATA: json.dumps({METADATA: values})})
 
     def _merge_rows(

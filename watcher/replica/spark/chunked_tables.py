@@ -12,9 +12,11 @@ from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.log_events.copies import LOAD_PROGRESS_MISSING
 from watcher.replica.copies import CopyState, NewColumns, make_conflict
+from watcher.replica.cuts.modes import LATEST
 from watcher.replica.layout import Layout, check_kept
 from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
 from watcher.replica.spark.frames import WHOLE, FrameChunk, FramePlace, SparkTable
+from watcher.replica.spark.kept_rows import complete_frame
 
 LOG = logging.getLogger("watcher.replica")
 
@@ -117,6 +119,7 @@ class ChunkedTable(SparkTable):
             raise make_conflict(self._folder, self._consumer, end)
         if chunk.first and before is not None and before.end >= end:
             return before, 0
+        rows = complete_frame(rows, self._mode or LATEST, end)
         check_kept(self._layout, rows.columns, self._folder)
         # A window has one transaction for its merge, and one for each chunk.
         number = 0 if self._load.progress is None or chunk.first else self._load.progress.chunks

@@ -24,9 +24,9 @@ from watcher.replica.copies import (
     make_conflict,
 )
 from watcher.replica.cuts.cut import DELTA
-from watcher.replica.cuts.modes import LATEST, check_mode
+from watcher.replica.cuts.modes import LATEST
 from watcher.replica.cuts.stored import FORMAT
-from watcher.replica.delta.log import LOAD, DeltaLog
+from watcher.replica.delta.log import LOAD, LOADED, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
 from watcher.replica.delta.snapshot import list_gone
 from watcher.replica.layout import Layout
@@ -70,6 +70,9 @@ class SparkDeltaCopy(ChunkedTable):
         super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
         self._log = DeltaLog(path, self._consumer)
         self._has_vectors = False
+        self._loaded = 0
+        """The end of the newest chunk of the load, of a copy that keeps more than the latest
+        rows: each commit says it."""
         self._entry: CatalogEntry | None = None
         if place.schema is not None:
             self._entry = CatalogEntry(spark, place.schema, table, self._name, self._path)
@@ -84,13 +87,19 @@ class SparkDeltaCopy(ChunkedTable):
         if not commits:
             return None
         version = int(commits[0]["version"])
-        schema = self.read_schema(version)
-        check_mode(self._path, schema.names, LATEST)
+        schema = self._read_written_schema(version)
         self._settle_layout()
         return CopyState(version, self._find_end(version), schema)
 
     def _find_mark(self, version: int) -> Mapping[str, Any] | None:
-        return self._log.find_mark(version)
+        mark = self._log.find_mark(version)
+        self._loaded = 0 if mark is None else mark.get(LOADED, 0)
+        return mark
+
+    def find_loaded(self, version: int) -> int:
+        """As ``KeepingCopy.find_loaded``."""
+        mark = self._log.find_mark(version)
+        return 0 if mark is None else int(mark.get(LOADED, 0))
 
     def _is_chained(self, version: int) -> bool:
         return self._log.is_chained(version)
@@ -105,6 +114,7 @@ class SparkDeltaCopy(ChunkedTable):
         if names:
             writer = writer.partitionBy(*names)
         mark = {CHUNK: commit.name}
+        self._loaded = commit.end
         if commit.first:
             on_read = str(self._merging != COPY_ON_WRITE).lower()
             vectors = {VECTORS: on_read} if before is None else {}
@@ -194,6 +204,8 @@ class SparkDeltaCopy(ChunkedTable):
     def _describe(self, kind: str, end: int, replaced: int | None, more: Mapping[str, str]) -> str:
         """The user metadata of a commit; of a load also the version that it ``replaced``."""
         values = {"format": FORMAT, "consumer": self._consumer, "end": end, "kind": kind, **more}
+        if (self._mode or LATEST) != LATEST:
+            values[LOADED] = self._loaded
         return json.dumps({MARK: values if replaced is None else values | {"replaced": replaced}})
 
     def _check_committed(

@@ -15,10 +15,23 @@ from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_type
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
-from watcher.replica.copies import CompactedCopy, CompactionRun, CopyState, Merging, Needed
+from watcher.replica.copies import (
+    CompactedCopy,
+    CompactionRun,
+    CopyState,
+    Merging,
+    Needed,
+)
+from watcher.replica.cuts.modes import COLUMNS, ENDS, LATEST, Mode, check_mode, find_mode
 from watcher.replica.layout import PLAIN, Layout, check_partitions
 from watcher.replica.loads import LoadProgress
-from watcher.replica.merge_sql import SPARK, render_spark_merge
+from watcher.replica.merge_sql import (
+    SPARK,
+    render_kept_merge,
+    render_spark_merge,
+)
+from watcher.replica.row_versions import strip_schema
+from watcher.replica.spark.kept_rows import merge_kept
 from watcher.replica.writing.compaction import CompactionPolicy
 
 ROWS_VIEW = "spanner_watcher_rows"
@@ -40,7 +53,8 @@ class FramePlace:
     ``schema``: that of Spark's catalog whose tables copies in Delta are to be; None: of none.
     ``merging``: how rows are merged; None: as a copy was made, and a new one is made for
     merge-on-read. ``policy``: how they are compacted; None: that, and the removal of what no cut
-    needs, is the owner's."""
+    needs, is the owner's. ``mode``: what copies keep that are made or written; None: as they were
+    made."""
 
     folder: str
     location: str
@@ -49,6 +63,7 @@ class FramePlace:
     policy: CompactionPolicy | None = None
     namespace: tuple[str, ...] = ()
     schema: str | None = None
+    mode: Mode | None = None
 
 
 WHOLE = FrameChunk()
@@ -81,11 +96,13 @@ class FrameCopy(CompactedCopy, Protocol):
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """Puts each row in the place of that of its key, if it is newer; removes those that are
-        ``DELETED_COLUMN``."""
+        ``DELETED_COLUMN``. A copy that keeps more takes every change, as ``arrange_changes`` of
+        ``rows.py`` describes it, with ``SEQUENCE_COLUMN``."""
         ...
 
     def read_frame(self, version: int) -> DataFrame:
-        """The rows of a version. Raises ReplicaError where it cannot be read."""
+        """All rows of a version, with the columns of its mode. Raises ReplicaError where it cannot
+        be read."""
         ...
 
 
@@ -108,6 +125,7 @@ class SparkTable(ABC):
         self._name = name
         self._consumer = place.consumer
         self._merging = place.merging
+        self._mode = place.mode
         self._stated = layout
         self._layout = layout or PLAIN
         self._is_settled = False
@@ -136,11 +154,27 @@ class SparkTable(ABC):
 
     def read_schema(self, version: int) -> pa.Schema:
         """As ``StoredCopy.read_schema``."""
+        return strip_schema(self.read_all_columns(version))
+
+    def read_all_columns(self, version: int) -> pa.Schema:
+        """As ``KeepingCopy.read_all_columns``."""
         return arrow_schema(self.read_frame(version))
 
     def scan(self, version: int, columns: Sequence[str] | None = None) -> Iterator[pa.RecordBatch]:
-        """As ``StoredCopy.scan``."""
-        return scan_frame(self.read_frame(version), columns)
+        """As ``StoredCopy.scan``: the rows that the table has at the version."""
+        return scan_frame(keep_live(self.read_frame(version)), columns)
+
+    def scan_all(self, version: int) -> Iterator[pa.RecordBatch]:
+        """As ``KeepingCopy.scan_all``."""
+        return scan_frame(self.read_frame(version), None)
+
+    def _read_written_schema(self, version: int) -> pa.Schema:
+        """The columns of a version that is written on. Raises ConfigurationError where the copy is
+        of another mode."""
+        schema = self.read_all_columns(version)
+        if self._mode is not None:
+            check_mode(self._name, schema.names, self._mode)
+        return strip_schema(schema)
 
     def compact(self, key: Sequence[str], whole: bool = False) -> CompactionRun:  # noqa: ARG002 (Spark finds rows itself)
         """As ``FrameCopy.compact``."""
@@ -161,7 +195,17 @@ class SparkTable(ABC):
                 self._spark.sql(f"ALTER TABLE {self._name} ADD COLUMNS ({added})")
 
     def _merge(self, rows: DataFrame, key: Sequence[str], settings: Mapping[str, str]) -> None:
-        self._run(render_spark_merge(self._name, ROWS_VIEW, rows.columns, key), rows, settings)
+        there = self._spark.table(self._name)
+        if find_mode(there.columns) == LATEST:
+            self._run(render_spark_merge(self._name, ROWS_VIEW, rows.columns, key), rows, settings)
+            return
+        merged = merge_kept(rows, there, arrow_schema(there), key).persist()
+        try:
+            self._run(
+                render_kept_merge(self._name, ROWS_VIEW, merged.columns, key), merged, settings
+            )
+        finally:
+            merged.unpersist()
 
     def _run(self, sql: str, rows: DataFrame, settings: Mapping[str, str]) -> None:
         """Runs a statement that writes rows, which it calls ``ROWS_VIEW``, with settings of the
@@ -186,6 +230,12 @@ def render_text(value: str) -> str:
     """A text as a literal."""
     escaped = value.replace("\\", "\\\\").replace("'", "\\'")
     return f"'{escaped}'"
+
+
+def keep_live(rows: DataFrame) -> DataFrame:
+    """The rows of a copy that its table has, with the table's columns."""
+    mode = find_mode(rows.columns)
+    return rows if mode == LATEST else rows.where(f.col(ENDS[mode]).isNull()).drop(*COLUMNS[mode])
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:

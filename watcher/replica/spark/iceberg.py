@@ -24,13 +24,18 @@ from watcher.replica.copies import (
     make_conflict,
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
+from watcher.replica.cuts.modes import LATEST
 from watcher.replica.iceberg.lineage import LOAD, Ancestor, disown_stale, list_outside
-from watcher.replica.iceberg.names import MERGE_MODE, name_copy
+from watcher.replica.iceberg.names import LOADED, MERGE_MODE, name_copy
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
 from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
-from watcher.replica.spark.frames import ROWS_VIEW, FramePlace, first_line
+from watcher.replica.spark.frames import (
+    ROWS_VIEW,
+    FramePlace,
+    first_line,
+)
 from watcher.replica.spark.iceberg_layout import (
     DISTRIBUTION,
     FILE_SIZE,
@@ -98,7 +103,12 @@ class SparkIcebergCopy(ChunkedTable):
             # Created, and not loaded; or its snapshots were expired.
             return None
         end = self._newest.end
-        return CopyState(end, end, self.read_schema(end))
+        return CopyState(end, end, self._read_written_schema(end))
+
+    def find_loaded(self, version: int) -> int:
+        """As ``KeepingCopy.find_loaded``."""
+        loaded = int(self._read_properties().get(LOADED, 0))
+        return loaded if loaded <= version else 0
 
     def _find_mark(self, version: int) -> Mapping[str, Any] | None:  # noqa: ARG002 (of the newest)
         chunk = None if self._newest is None else self._newest.chunk
@@ -114,20 +124,30 @@ class SparkIcebergCopy(ChunkedTable):
     ) -> tuple[CopyState, int]:
         mark = {CHUNK: commit.name, ON: commit.on}
         if commit.first:
-            self._replace(rows, self._describe(LOAD, commit.end, mark))
+            self._replace(rows, commit.end, self._describe(LOAD, commit.end, mark))
         else:
+            self._note_loaded(commit.end)
             added = f"INSERT INTO {self._name} BY NAME SELECT * FROM {ROWS_VIEW}"  # noqa: S608 (names are quoted)
             self._run(added, rows, self._describe(CHUNK, commit.end, mark))
         state = self._check_committed(before, commit.end, commit.name)
         return state, self._count_added(commit.end)
 
-    def _replace(self, rows: DataFrame, described: Mapping[str, str]) -> None:
-        """Makes a table of rows, in the place of one that is there."""
+    def _note_loaded(self, end: int) -> None:
+        """Says when the next chunk was read, before it is committed: until a load is complete no
+        cut of it is exact."""
+        if (self._mode or LATEST) != LATEST:
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ('{LOADED}' = '{end}')")
+
+    def _replace(self, rows: DataFrame, end: int, described: Mapping[str, str]) -> None:
+        """Makes a table of rows that were read at a timestamp, in the place of one that is
+        there."""
         if self._copy != self._table:
             COPY_RENAMED.log(LOG, table=self._table, copy=self._copy)
         there = self._read_properties() if self._exists() else {MERGE_MODE: MERGE_ON_READ}
         merging = self._merging or there.get(MERGE_MODE, COPY_ON_WRITE)
         properties = TABLE_PROPERTIES | {MERGE_MODE: merging}
+        if (self._mode or LATEST) != LATEST:
+            properties[LOADED] = str(end)
         table = render_table(self._name, self._layout, properties, self._location)
         placed = arrange_frame(rows, self._layout, self._catalog)
         self._run(table, placed, {**described, **load_settings(self._layout)})

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 
 from pyspark.sql import DataFrame, SparkSession
@@ -15,14 +15,21 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import CHUNK_ENDED_EARLY
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CopyState, find_stamp
+from watcher.replica.copies import (
+    DELETED_COLUMN,
+    STAMP_COLUMN,
+    CopyState,
+    find_stamp,
+)
+from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.loads import ChunkPace, LoadBudget, LoadProgress
 from watcher.replica.spark.frames import FrameCopy
+from watcher.replica.spark.kept_rows import SEQUENCE_COLUMN
 from watcher.replica.window_reads import is_readable
 from watcher.runners.spark.chunks import LoadedPart, plan_chunk
 from watcher.runners.spark.format_name import FORMAT as SOURCE
 from watcher.runners.spark.newest import select_newest
-from watcher.runners.spark.table_batches import SEQUENCE_COLUMN, TableDecoder
+from watcher.runners.spark.table_batches import TableDecoder
 from watcher.settings.spark import SourceOptions
 from watcher.spanner.timestamps import format_timestamp
 
@@ -41,6 +48,7 @@ class FrameRows:
     counts: Mapping[str, int]
     budget: LoadBudget
     pace: ChunkPace
+    mode: Mode = LATEST
 
     @property
     def changed(self) -> Collection[str]:
@@ -107,14 +115,13 @@ class FrameRows:
     ) -> tuple[CopyState, int]:
         """As ``WindowRows.merge``."""
         table = capture.table
-        rows = decode(self.batch.where(f.col("table") == table.name), capture)
-        order = (STAMP_COLUMN, SEQUENCE_COLUMN)
-        newest = select_newest(rows, table.primary_key, order).drop(SEQUENCE_COLUMN)
-        newest = newest.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
+        rows = decode(self.batch.where(f.col("table") == table.name), capture, self.mode)
+        changes = self._choose_changes(rows, table.primary_key, before.end)
+        changes = changes.withColumnRenamed(STAMP_COLUMN, find_stamp(before.schema.names))
         if before.progress is None:
-            return copy.merge_frame(newest, table.primary_key, end), self.counts[table.name]
+            return copy.merge_frame(changes, table.primary_key, end), self.counts[table.name]
         part = LoadedPart(table, before.progress)
-        loaded = newest.mapInArrow(part.keep, newest.schema).persist()
+        loaded = changes.mapInArrow(part.keep, changes.schema).persist()
         try:
             if loaded.isEmpty():
                 return before, 0
@@ -122,8 +129,16 @@ class FrameRows:
         finally:
             loaded.unpersist()
 
+    def _choose_changes(self, rows: DataFrame, key: Sequence[str], before: int) -> DataFrame:
+        """The newest row of each key; for copies that keep more, all changes after the end that
+        the copy has."""
+        if self.mode == LATEST:
+            order = (STAMP_COLUMN, SEQUENCE_COLUMN)
+            return select_newest(rows, key, order).drop(SEQUENCE_COLUMN)
+        return rows.where(f.unix_micros(f.col(STAMP_COLUMN)) > before)
 
-def decode(rows: DataFrame, capture: PollCapture) -> DataFrame:
+
+def decode(rows: DataFrame, capture: PollCapture, mode: Mode = LATEST) -> DataFrame:
     """Rows of one table in its own columns."""
-    decoder = TableDecoder(capture)
+    decoder = TableDecoder(capture, mode)
     return rows.select("batch").mapInArrow(decoder, from_arrow_schema(decoder.schema))

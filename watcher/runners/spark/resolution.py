@@ -26,6 +26,7 @@ from watcher.envelopes import Known
 from watcher.envelopes.batches import MESSAGE
 from watcher.model.errors import ConfigurationError, NotWatchableError
 from watcher.overview.probe.stored import refuse_unsafe
+from watcher.replica.cuts.modes import HISTORY
 from watcher.runners.spark.scan import Scan, narrow_capture
 from watcher.runners.spark.shapes import (
     ENVELOPE,
@@ -155,8 +156,8 @@ def resolve_streamed_scan(
         selection if options.tables is not None else None,
         list_filters(tables),
     )
-    # Of batches of rows `watcher.replicate` makes copies.
-    newest = options.arrow_rows
+    # Of batches of rows `watcher.replicate` makes copies; a history has rows as they were.
+    newest = options.arrow_rows and options.copy_mode != HISTORY
     whole = WholeRows(queries, specs, newest) if options.whole_rows else None
     captures = tuple(PollCapture(queries, t, (), options.nanoseconds) for t in tables)
     capture = ChangeStreamCapture(queries, stream, change_filter, whole)

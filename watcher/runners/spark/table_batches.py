@@ -17,12 +17,12 @@ from watcher.captures.change_stream.rows import CHANGES
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Operation, ValueCapture
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN
+from watcher.replica.cuts.modes import HISTORY, LATEST, OPERATION, TRANSACTION, Mode
+from watcher.replica.row_versions import KEY_ONLY
 from watcher.replica.rows import arrange_rows, copy_schema, describe_columns, find_missing
+from watcher.replica.spark.kept_rows import SEQUENCE_COLUMN
 from watcher.runners.spark.sent_columns import SentRows
 
-SEQUENCE_COLUMN = "$record_sequence"
-"""Of rows of a change stream: the order of a transaction's changes. No column of Spanner has such a
-name."""
 TABLE_BATCHES = pa.schema(
     [
         ("table", pa.string()),
@@ -36,6 +36,11 @@ TABLE_BATCHES = pa.schema(
 were sent, with what ``describe_columns`` says of those that have a row afterwards. In the row of
 the window ``table`` and ``batch`` are NULL."""
 
+DETAILS = (
+    pa.field(KEY_ONLY, pa.bool_()),
+    pa.field(OPERATION, pa.string()),
+    pa.field(TRANSACTION, pa.string()),
+)
 PARTIAL = "[]"
 """The ``columns`` of changes that do not have every value."""
 
@@ -65,7 +70,7 @@ class BatchWindow:
 def encode_rows(rows: Changed) -> pa.RecordBatch:
     """Rows of a capture as rows of ``TABLE_BATCHES``, one a table."""
     if not isinstance(rows, StreamRows):
-        arranged = arrange_rows(rows)
+        arranged = arrange_rows(rows, HISTORY)  # other copies leave out what only these need
         return make_rows([(rows.table.name, each, None) for each in arranged.to_batches()])
     described = describe_changes(rows)
     keys = pc.binary_join_element_wise(rows.batch.column("table"), described, "\n")
@@ -120,16 +125,22 @@ def write_stream(batch: pa.RecordBatch) -> bytes:
 
 @dataclass(frozen=True)
 class TableDecoder:
-    """Rows of ``TABLE_BATCHES`` of one table -> rows as a copy has them, ``DELETED_COLUMN`` and the
-    sequence of a change stream. Picklable: executors call it."""
+    """Rows of ``TABLE_BATCHES`` of one table -> rows as a copy has them, ``DELETED_COLUMN``, the
+    sequence of a change stream, and what else a copy of a mode needs to know. Picklable: executors
+    call it."""
 
     capture: PollCapture
+    mode: Mode = LATEST
 
     @property
     def schema(self) -> pa.Schema:
         """The columns."""
         more = [pa.field(DELETED_COLUMN, pa.bool_()), pa.field(SEQUENCE_COLUMN, pa.string())]
-        return pa.schema([*copy_schema(self.capture), *more])
+        return pa.schema([*copy_schema(self.capture), *more, *self._details])
+
+    @property
+    def _details(self) -> tuple[pa.Field, ...]:
+        return () if self.mode == LATEST else DETAILS
 
     def __call__(self, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """The rows of each, which fit the copy."""
@@ -146,7 +157,10 @@ class TableDecoder:
     def _read(self, batch: pa.RecordBatch) -> list[pa.Array]:
         names = [*copy_schema(self.capture).names, DELETED_COLUMN]
         columns = [batch.column(name) for name in names]
-        return [*columns, pa.nulls(batch.num_rows, pa.string())]
+        unknown = pa.nulls(batch.num_rows, pa.string())
+        there = KEY_ONLY in batch.schema.names
+        blank = batch.column(KEY_ONLY) if there else pa.repeat(False, batch.num_rows)
+        return [*columns, unknown, *[blank, unknown, unknown][: len(self._details)]]
 
     def _decode_changes(self, batch: pa.RecordBatch) -> list[pa.Array]:
         deleted = pc.equal(batch.column("operation"), Operation.DELETE.value)
@@ -159,4 +173,6 @@ class TableDecoder:
         columns[STAMP_COLUMN] = batch.column("commit_timestamp")
         schema = copy_schema(self.capture)
         ordered = [columns[field.name].cast(field.type) for field in schema]
-        return [*ordered, deleted, batch.column("record_sequence")]
+        details = [deleted, batch.column("operation"), batch.column("transaction_id")]
+        shown = details[: len(self._details)]
+        return [*ordered, deleted, batch.column("record_sequence"), *shown]
