@@ -95,9 +95,9 @@ class Writer:
 
 @dataclass(slots=True)
 class Level:
-    """A SELECT on its way. ``aliases`` are the tables in ``source`` that can be named; ``hidden``
-    its columns that stars leave out, and of those ``kept`` the ones that stand for columns of
-    tables inside; ``order``: by which rows are ordered, with their directions."""
+    """A SELECT on its way. ``aliases`` are the tables in ``source`` that can be named. Stars leave
+    two kinds of its columns out: ``kept`` stand for columns of tables inside, and by ``order`` rows
+    are ordered, each with its direction."""
 
     source: str
     aliases: frozenset[str] = frozenset()
@@ -195,8 +195,8 @@ class Pipeline:
         self._level.source += f" {self._spell(operator.starts[0], operator.end)}"
 
     def _wrap(self, number: int, items: str, more: str = "") -> None:
-        """The level becomes a table in FROM, with a column for each one of a table inside that the
-        operator with this number, or a later one, names."""
+        """The level becomes a table in FROM, with a column for each one of a table inside that an
+        operator after the one with this number names."""
         level = self._level
         exports, kept = [], dict(level.kept)
         aliases = level.aliases - {table for table, _ in kept}

@@ -75,6 +75,11 @@ QUERIES: list[tuple[str, str, list[tuple[object, ...]]]] = [
      "item, one", [("carrots", 1), ("apples", 1)]),
     ("FROM Produce |> ORDER BY sales DESC |> LIMIT 3 OFFSET 1 |> DROP category |> RENAME sales s",
      "item, s", [("apples", 7), ("bananas", 5), ("apples", 2)]),
+    ("SELECT x FROM UNNEST([3, 1, 2]) AS x ORDER BY x DESC |> EXTEND x + 1 AS y |> LIMIT 2", "x, y",
+     [(3, 4), (2, 3)]),
+    ("FROM Produce AS p |> EXTEND 1 AS one |> JOIN Fruit AS f ON f.item = p.item |> EXTEND 2 AS two"
+     " |> ORDER BY p.sales, f.sold |> SELECT p.item, f.sold, one, two |> LIMIT 2",
+     "item, sold, one, two", [("apples", 9, 1, 2), ("bananas", 5, 1, 2)]),
     # Sets.
     (f"{NUMBERS} |> UNION ALL (SELECT 1), (SELECT 9) |> ORDER BY n DESC |> LIMIT 2", "n",
      [(9,), (4,)]),
