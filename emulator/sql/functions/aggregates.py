@@ -139,7 +139,10 @@ def sample_spread(root: bool) -> Callable[[list[object]], Float | None]:
             return None
         if not all(map(math.isfinite, sample)):
             return "NaN"
-        return write_float(statistics.stdev(sample) if root else statistics.variance(sample))
+        try:
+            return write_float(statistics.stdev(sample) if root else statistics.variance(sample))
+        except OverflowError:
+            return write_float(math.inf)
 
     return call
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import pytest
 from fixtures.queries import ask
 from google.api_core import exceptions
@@ -204,6 +206,10 @@ ROWS: list[tuple[str, list[tuple[object, ...]]]] = [
         [(None,)],
     ),
     ("SELECT t IS NULL AS g, COUNT(*) FROM (SELECT 1 AS x) AS t GROUP BY g", [(False, 1)]),
+    (
+        "SELECT VARIANCE(e), STDDEV(e) FROM UNNEST([1e200, -1e200]) AS e",
+        [(math.inf, 1.414213562373095e200)],
+    ),
     ("SELECT t IS NULL AS g, COUNT(*) FROM (SELECT 1 AS x) AS t GROUP BY 1", [(False, 1)]),
     (
         "SELECT 1 AS x UNION ALL SELECT 2 UNION ALL SELECT CAST(2.5 AS FLOAT32) ORDER BY x",
