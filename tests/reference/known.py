@@ -37,6 +37,7 @@ LENIENT_JSON = re.compile(
 ZONE = re.compile(r"//|'[A-Z]+\d+'")
 """Another name of a time zone: a path, or POSIX."""
 ROUNDED = re.compile(r"\b(CEIL|CEILING|FLOOR|ROUND|TRUNC)\(")
+DROPPED_LATER = re.compile(r"\|> .*\|> (?:DROP|SELECT|AGGREGATE|WHERE)\b", re.DOTALL)
 DIGITS = re.compile(r"\d\.\d{12,}")
 """A float in a text: the last digit is the C library's."""
 
@@ -88,6 +89,8 @@ def find_uncomputed(sql: str) -> str | None:
     """What the reference has computed, and refuses, although no result needs it."""
     if NO_ROWS.search(sql):
         return "the reference computes values of rows that LIMIT 0 leaves out"
+    if DROPPED_LATER.search(sql):
+        return "the reference computes columns that a later operator of a pipeline leaves out"
     if sql.startswith("WITH "):
         return "the reference computes columns of WITH for rows that no result needs"
     if EMPTY_SIDE.search(sql):
