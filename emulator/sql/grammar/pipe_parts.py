@@ -24,6 +24,7 @@ WATCHED = OPERATORS | {
     *("pipe_and_order", "pipe_direction", "pipe_query", "set_operator"),
     *("alias", "table_path", "ordering", "with_clause"),
 }
+INDEXED = WATCHED | {PIPED}
 WORDS = {Kind.WORD, Kind.QUOTED, Kind.NAME}
 Reference = tuple[str, str]
 """A table inside and one of its columns, both in one case."""
@@ -38,7 +39,7 @@ class Parts:
         self._operators = defaultdict[int, list[Reduction]](list)
         waiting = list[Reduction]()
         for part in outline.parts:
-            if not part.starts:  # nothing is in it
+            if part.rule.origin not in INDEXED:
                 continue
             self._by_rule[part.rule.origin].append(part)
             if part.rule.origin in OPERATORS:
