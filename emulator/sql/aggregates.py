@@ -198,7 +198,7 @@ def check_delimiter(name: str, others: list[exp.Expr]) -> None:
         node = node.this
     if isinstance(node, exp.Null):
         raise errors.invalid_argument("Argument 2 to STRING_AGG must be non-NULL")
-    constants = (exp.Literal, exp.Parameter, exp.ByteString, exp.RawString)
+    constants = (exp.Literal, exp.Parameter, exp.ByteString)
     if not isinstance(node, constants):
         raise errors.invalid_argument(
             "Argument 2 to STRING_AGG must be a literal or query parameter"

@@ -25,12 +25,12 @@ from emulator.sql import (
 )
 from emulator.sql.aggregates import AGGREGATE_CALLS, aggregate
 from emulator.sql.compiler import Call, Compiler, Handler
+from emulator.sql.parsed import PLUS_FUNCTION
 from emulator.sql.scope import Context, Scope
 from emulator.sql.signatures import SIGNATURES, overload
 from emulator.sql.types import Typed
 from emulator.sql.user_functions import call_function
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
-from spanner_schema.syntax.dialect import PLUS_FUNCTION
 from spanner_schema.syntax.functions import find_function
 
 SPECIAL: dict[str, Call] = {

@@ -13,12 +13,12 @@ from sqlglot import exp
 
 from emulator.errors import SpannerError, invalid_argument, unimplemented
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.googlesql.statement_trees import read_statement
 from emulator.values.types import BOOL, INT64, STRING
 from spanner_schema.model.column_types import StructField, Type, TypeCode
-from spanner_schema.model.errors import DdlSyntaxError
 from spanner_schema.model.schema import Schema
-from spanner_schema.syntax.dialect import parse_query
 from spanner_schema.syntax.placements import ReadFunction, list_read_functions
+from spanner_schema.syntax.protos import list_bundle_types
 
 NAMED = re.compile(r"\bREAD_\w++\s*+`?\s*+\(", re.IGNORECASE)
 FUNCTION = "READ_"
@@ -102,10 +102,7 @@ def read_call(sql: str, schema: Schema) -> ReadCall | None:
     """
     if not schema.change_streams or NAMED.search(sql) is None:
         return None
-    try:
-        tree = parse_query(sql).tree
-    except DdlSyntaxError as error:
-        raise invalid_argument(f"Syntax error: {error}") from error
+    tree = read_statement(sql, list_bundle_types(schema)).tree
     for call in tree.find_all(exp.Anonymous):
         function = called_function(call, schema)
         if function is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 
 from sqlglot import exp
@@ -15,9 +15,10 @@ from emulator.sql import hints
 from emulator.sql.coerce import coerce
 from emulator.sql.consumption import record, refuse_unread
 from emulator.sql.dml import DmlCompiler, table_scope
-from emulator.sql.grammar import check as grammar
+from emulator.sql.googlesql import statement_trees as googlesql
 from emulator.sql.grammar.places import mark_place
 from emulator.sql.long_lists import fold_long_lists
+from emulator.sql.parsed import Parsed
 from emulator.sql.postgres import query_trees
 from emulator.sql.postgres.casts import PostgresConversions
 from emulator.sql.postgres.casts import assign as postgres_assign
@@ -39,9 +40,7 @@ from emulator.values.sqlite_text import quote_name
 from emulator.values.system_tables import VIEWS
 from emulator.values.types import STRING
 from spanner_schema.model.column_types import Type, TypeCode
-from spanner_schema.model.errors import DdlSyntaxError
 from spanner_schema.model.schema import Dialect, Index, Schema, Table, Verbatim
-from spanner_schema.syntax.dialect import Parsed, parse_query
 from spanner_schema.syntax.functions import read_function
 from spanner_schema.syntax.protos import list_bundle_types
 
@@ -162,7 +161,8 @@ def compile_parsed(
     Raises INVALID_ARGUMENT for what is wrong, UNIMPLEMENTED for what is not supported.
     """
     refuse_long_query(sql)
-    parsed = read_statement(sql, list_bundle_types(schema))
+    refuse_other_statements(sql)
+    parsed = googlesql.read_statement(sql, list_bundle_types(schema))
     return compile_read(parsed, sql, Context(schema, source, types, VIEWS, lists))
 
 
@@ -201,8 +201,6 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
         return dml.update(parsed, context)
     if isinstance(tree, exp.Delete):
         return dml.delete(parsed, context)
-    if not isinstance(tree, exp.Query):
-        raise unread_statement(sql)
     queries = POSTGRES_QUERIES if postgres else QUERIES
     text, columns = queries.query(tree, None, context)
     refuse_structs(columns)
@@ -226,27 +224,11 @@ def compile_tree(parsed: Parsed, sql: str, context: Context) -> Statement:
     )
 
 
-def read_statement(sql: str, type_names: Collection[str] = ()) -> Parsed:
-    """The statement as a tree, once the grammar has taken it.
-
-    ``type_names`` are the types of the proto bundle.
-    """
-    refuse_other_statements(sql)
-    text = grammar.read_statement(sql, type_names)
-    try:
-        return parse_query(text)
-    except DdlSyntaxError as error:
-        raise unread_statement(sql) from error
-
-
 def read_tree(sql: str, schema: Schema) -> exp.Expr:
-    """The tree of a statement that has been compiled; most need no rewriting for that."""
+    """The tree of a statement that has been compiled."""
     if schema.dialect is Dialect.POSTGRESQL:
         return query_trees.read_statement(sql, schema).tree
-    try:
-        return parse_query(sql).tree
-    except DdlSyntaxError:
-        return read_statement(sql, list_bundle_types(schema)).tree
+    return googlesql.read_statement(sql, list_bundle_types(schema)).tree
 
 
 def refuse_other_statements(sql: str) -> None:
@@ -256,11 +238,6 @@ def refuse_other_statements(sql: str) -> None:
         raise errors.unimplemented("GRAPH, a query of a property graph,")
     if word and word[1].upper() in OTHER_STATEMENTS:
         raise errors.invalid_argument(f"Statement not supported: {word[1]}")
-
-
-def unread_statement(sql: str) -> SpannerError:
-    """The statement is GoogleSQL, in a form that the tree's parser does not know."""
-    return errors.unimplemented(f"A form of this statement ({sql.strip()[:80]!r})")
 
 
 def refuse_structs(columns: Columns) -> None:

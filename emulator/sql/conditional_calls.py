@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from dataclasses import replace
 
 from sqlglot import exp
 
@@ -15,7 +14,6 @@ from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.types import FLOATS, INTERVAL, STRING, TIMESTAMP
 from spanner_schema.model.column_types import TypeCode
-from spanner_schema.syntax.dialect import WITH_EXPRESSION
 
 DRAWN = re.compile(r"\b(?:fn_generate_uuid|fn_next_value\w*)\(")
 """Functions that must be called once only."""
@@ -71,28 +69,6 @@ def greatest_or_least(
     return Typed(f"{function}({', '.join(each.sql for each in unified)})", type_)
 
 
-def with_expression(
-    compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context
-) -> Typed:
-    """WITH(name AS value, ..., result): each name stands for its value in what follows."""
-    *bindings, result = node.expressions
-    if not bindings or not all(isinstance(each, exp.Alias) for each in bindings):
-        raise errors.invalid_argument("WITH(...) needs values with names before its result")
-    if isinstance(result, exp.Alias):
-        raise errors.invalid_argument("The result of WITH(...) cannot have a name")
-    outside = scope.locals
-    try:
-        for each in bindings:
-            value = compiler.compile(each.this, scope, context)
-            if DRAWN.search(value.sql):
-                raise errors.unimplemented("a value of WITH(...) that differs at every call")
-            named = replace(value, literal=None, column=each.alias)
-            scope.locals = {**scope.locals, each.alias.casefold(): named}
-        return replace(compiler.compile(result, scope, context), column="")
-    finally:
-        scope.locals = outside
-
-
 def error_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context: Context) -> Typed:
     """ERROR(message): of whatever type its place asks for."""
     (item,) = compile_arguments(compiler, node, scope, context, 1, 1)
@@ -116,6 +92,5 @@ CALLS: dict[str, Call] = {
     "GREATEST": greatest_or_least,
     "LEAST": greatest_or_least,
     "ERROR": error_call,
-    WITH_EXPRESSION: with_expression,
     "PENDING_COMMIT_TIMESTAMP": pending_commit_timestamp,
 }

@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.coerce import require
+from emulator.sql.parsed import ConflictClause, Parsed
 from emulator.sql.proto_updates import FieldUpdates
 from emulator.sql.queries import QueryCompiler
 from emulator.sql.relations import find_forced_index, relation_columns, table_relation
@@ -20,8 +21,6 @@ from emulator.sql.types import Typed, drop_length
 from emulator.values.requests import ResultColumn
 from emulator.values.types import STRING
 from spanner_schema.model.schema import Column, Schema, Table
-from spanner_schema.syntax.dialect import Parsed
-from spanner_schema.syntax.upserts import ConflictClause
 
 DEFAULT_WORD = "DEFAULT"
 
@@ -72,9 +71,10 @@ class DmlCompiler:
         self, parsed: Parsed, table: Table, row: Relation, context: Context
     ) -> OnConflict | None:
         """ON CONFLICT ... DO NOTHING | DO UPDATE."""
-        clause, update = parsed.on_conflict, parsed.on_conflict_update
+        clause = parsed.on_conflict
         if clause is None:
             return None
+        update = clause.update
         if parsed.conflict:
             raise errors.invalid_argument(
                 "INSERT OR and ON CONFLICT are not allowed in one statement"

@@ -6,18 +6,15 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.compiler import Compiler, Handler
-from emulator.sql.consumption import copy_recorded
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.parsed import PLUS_FUNCTION
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 from emulator.values import forms
 from emulator.values.sqlite_text import quote_text
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, JSON, STRING
-from spanner_schema.syntax.dialect import PLUS_FUNCTION
 
-WRITTEN = (
-    exp.Literal, exp.HexString, exp.RawString, exp.ByteString, exp.Boolean, exp.Null,
-)  # fmt: skip
+WRITTEN = (exp.Literal, exp.HexString, exp.ByteString, exp.Boolean, exp.Null)
 """What is written as it is, without the name of a type."""
 
 
@@ -75,15 +72,9 @@ def hexadecimal(compiler: Compiler, node: exp.HexString, scope: Scope, context: 
 
 
 def octets(compiler: Compiler, node: exp.ByteString, scope: Scope, context: Context) -> Typed:
-    """b'...': the escapes are undone already, a character above 255 stands for its UTF-8."""
+    """b'...': each character of the tree is a byte."""
     text = str(node.this)
-    raw = text.encode("latin-1") if all(ord(c) < 256 for c in text) else text.encode()
-    return Typed(f"x'{raw.hex()}'", BYTES, literal=text)
-
-
-def raw_text(compiler: Compiler, node: exp.RawString, scope: Scope, context: Context) -> Typed:
-    """r'...'."""
-    return Typed(quote_text(str(node.this)), STRING, literal=str(node.this))
+    return Typed(f"x'{text.encode('latin-1').hex()}'", BYTES, literal=text)
 
 
 def null(compiler: Compiler, node: exp.Null, scope: Scope, context: Context) -> Typed:
@@ -97,14 +88,7 @@ def boolean_literal(compiler: Compiler, node: exp.Boolean, scope: Scope, context
 
 
 def json_literal(compiler: Compiler, node: exp.ParseJSON, scope: Scope, context: Context) -> Typed:
-    """JSON '...'; the parser takes what follows, as ['a'] and .a, for a part of the text."""
-    if isinstance(node.this, exp.Bracket | exp.Dot):
-        path = copy_recorded(node.this)
-        text = path
-        while isinstance(text, exp.Bracket | exp.Dot):
-            text = text.this
-        text.replace(exp.ParseJSON(this=copy_recorded(text)))
-        return compiler.compile(path, scope, context)
+    """JSON '...'"""
     try:
         return Typed(quote_text(forms.json_form(str(node.this.this), exact=True)), JSON)
     except ValueError as error:
@@ -115,7 +99,6 @@ HANDLERS: dict[type[exp.Expr], Handler] = {
     exp.Literal: number_or_text,
     exp.HexString: hexadecimal,
     exp.ByteString: octets,
-    exp.RawString: raw_text,
     exp.Null: null,
     exp.Boolean: boolean_literal,
     exp.ParseJSON: json_literal,

@@ -16,11 +16,11 @@ from emulator.sql.constructors import typed_constructor
 from emulator.sql.consumption import copy_recorded
 from emulator.sql.functions.numbers import INT64_MAX
 from emulator.sql.native_calls import render_call
+from emulator.sql.parsed import TYPED_CONSTRUCTOR, TYPED_LITERAL
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of, read_datatype
 from emulator.values.types import BOOL, BYTES, FLOAT64, INT64, INTERVAL, NUMBERS, STRING
 from spanner_schema.model.column_types import TypeCode
-from spanner_schema.syntax.dialect import TYPED_CONSTRUCTOR, TYPED_LITERAL
 
 TERMS_IN_CHAIN_MAX = 100
 FLOAT_OR_INT = {INT64, FLOAT64}

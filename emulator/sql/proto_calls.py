@@ -8,7 +8,7 @@ from sqlglot import exp
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.grammar.rewrites import NEW_FUNCTION
+from emulator.sql.parsed import NEW_FUNCTION
 from emulator.sql.protos import build, message_of, of_type, readable_type
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
@@ -109,4 +109,4 @@ def as_field(value: Typed, target: Type, path: str, context: Context) -> Typed:
     return converted
 
 
-CALLS: dict[str, Call] = {NEW_FUNCTION.upper(): new_message, "REPLACE_FIELDS": replace_fields}
+CALLS: dict[str, Call] = {NEW_FUNCTION: new_message, "REPLACE_FIELDS": replace_fields}

@@ -13,6 +13,7 @@ from emulator.sql.comparison import compare
 from emulator.sql.compiler import Compiler, refuse_other_clauses
 from emulator.sql.composites import element_value, field_of
 from emulator.sql.hints import BASE_TABLE, FORCE_INDEX, check_hints, read_value
+from emulator.sql.parsed import HINTS
 from emulator.sql.proof import check_null_filtered
 from emulator.sql.protos import readable_fields
 from emulator.sql.sampling import add_sample
@@ -25,7 +26,6 @@ from spanner_schema.model.column_types import Type, TypeCode
 from spanner_schema.model.names import join_name, same_name, split_name
 from spanner_schema.model.schema import Index, Schema, Table, Verbatim
 from spanner_schema.syntax import views
-from spanner_schema.syntax.dialect import HINTS, OFFSET
 from spanner_schema.syntax.protos import list_bundle_types
 from spanner_schema.syntax.search_indexes import list_search_indexes
 from spanner_schema.syntax.vector_indexes import list_vector_indexes
@@ -216,8 +216,6 @@ class From:
         path = self._path(node, name)
         if path is not None:
             return self._unnest(path)
-        if node.meta.get(OFFSET):
-            raise errors.invalid_argument("WITH OFFSET is allowed after an array only")
         for system in (name.upper(), f"{IMPLIED_SCHEMA}.{name.upper()}"):
             if system in self._context.catalog_types:
                 return self._catalog(node, system, alias)
@@ -244,8 +242,7 @@ class From:
         for field in rest[1:]:
             column = exp.Dot(this=column, expression=exp.to_identifier(field))
         alias = exp.TableAlias(columns=[exp.to_identifier(node.alias or rest[-1])])
-        offset = node.meta.get(OFFSET)
-        return exp.Unnest(expressions=[column], alias=alias, offset=offset)
+        return exp.Unnest(expressions=[column], alias=alias)
 
     def _common_table(self, node: exp.Table, common_table: CommonTable, alias: str) -> str:
         self._scope.add(rows_of(alias, common_table.columns, common_table.value, self._context))

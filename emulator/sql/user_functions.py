@@ -16,12 +16,10 @@ from emulator.sql.aggregates import has_aggregate
 from emulator.sql.coerce import coerce
 from emulator.sql.compiler import Compiler
 from emulator.sql.functions.text import RANDOM
-from emulator.sql.grammar.check import read_expression
+from emulator.sql.googlesql.statement_trees import read_expression
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed, name_of
 from emulator.values.sqlite_text import quote_name
-from spanner_schema.model.errors import DdlSyntaxError
-from spanner_schema.syntax.dialect import parse_expression
 from spanner_schema.syntax.functions import Function, find_function, read_function
 from spanner_schema.syntax.protos import list_bundle_types
 
@@ -32,11 +30,7 @@ VOLATILE = ("random()", "next_value_(", *RANDOM)
 
 def parse_body(body: str, type_names: tuple[str, ...]) -> exp.Expr:
     """The tree of a function's body. Raises INVALID_ARGUMENT, UNIMPLEMENTED for an unknown form."""
-    text = read_expression(body, type_names)
-    try:
-        return parse_expression(text)
-    except DdlSyntaxError as error:
-        raise errors.unimplemented(f"A form of this expression ({body.strip()[:80]!r})") from error
+    return read_expression(body, type_names)
 
 
 read_body = lru_cache(maxsize=1_000)(parse_body)

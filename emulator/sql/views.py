@@ -8,13 +8,11 @@ from functools import lru_cache
 from sqlglot import exp
 
 from emulator import errors
-from emulator.sql.grammar.check import read_view_query
+from emulator.sql.googlesql import statement_trees as googlesql
 from emulator.sql.postgres.parser import parse_statement
 from emulator.sql.postgres.query_trees import read_statement
 from emulator.sql.sequences import FUNCTIONS
-from spanner_schema.model.errors import DdlSyntaxError
 from spanner_schema.model.schema import Dialect, Schema
-from spanner_schema.syntax.dialect import parse_query
 from spanner_schema.syntax.views import read_view
 
 
@@ -29,11 +27,7 @@ def view_query(
     query = read_view(text, dialect).query
     if dialect is Dialect.POSTGRESQL:
         return read_postgres_query(query)
-    text_read = read_view_query(query, type_names)
-    try:
-        tree = parse_query(text_read).tree
-    except DdlSyntaxError as error:
-        raise errors.unimplemented(f"A form of the view's query ({query[:80]!r})") from error
+    tree = googlesql.read_statement(query, type_names, locks=False).tree
     if not isinstance(tree, exp.Query):
         raise errors.invalid_argument("A view is defined by a query")
     check_view_query(tree)

@@ -7,7 +7,7 @@ from dataclasses import replace
 from sqlglot import exp
 
 from emulator.sql.compiler import Call, Compiler
-from emulator.sql.grammar.rewrites import WITH_FUNCTION
+from emulator.sql.parsed import WITH_FUNCTION
 from emulator.sql.scope import Context, Scope
 from emulator.sql.types import Typed
 
@@ -30,4 +30,4 @@ def with_expression(
     return replace(result, column="")
 
 
-CALLS: dict[str, Call] = {WITH_FUNCTION.upper(): with_expression}
+CALLS: dict[str, Call] = {WITH_FUNCTION: with_expression}

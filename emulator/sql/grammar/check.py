@@ -1,4 +1,4 @@
-"""The strict grammar in front of sqlglot's parser, which takes much that is no GoogleSQL."""
+"""Reads a text by the grammar, and by the rules that the grammar cannot say."""
 
 from __future__ import annotations
 
@@ -7,44 +7,38 @@ from collections.abc import Collection
 from emulator import errors
 from emulator.errors import SpannerError
 from emulator.sql.grammar.features import FEATURES, REFUSED, TYPED_ROWS, refuse_features
-from emulator.sql.grammar.hints import check_hints
-from emulator.sql.grammar.outline import FeatureError, parse
+from emulator.sql.grammar.hints import HINTS, check_hints
+from emulator.sql.grammar.nodes import Tree
+from emulator.sql.grammar.outline import FeatureError, Outline, parse
 from emulator.sql.grammar.pipe_parts import PIPED
 from emulator.sql.grammar.pipe_parts import WATCHED as PIPES
+from emulator.sql.grammar.pipes import Writer
 from emulator.sql.grammar.places import mark_place
-from emulator.sql.grammar.rewrites import REWRITTEN, rewrite
 from emulator.sql.grammar.rules import RULES, WATCHED
 from emulator.sql.grammar.tokens import GrammarError
 from emulator.sql.grammar.types import check_types
 
 EVERY_WATCHED = frozenset(
-    {*WATCHED, *FEATURES, *REFUSED, *REWRITTEN, TYPED_ROWS, PIPED, "hint_entry", "type"}
+    {*WATCHED, *FEATURES, *REFUSED, *HINTS, TYPED_ROWS, PIPED, "hint_entry", "type", "lock_mode"}
 )
 
 
-def read_statement(sql: str, names: Collection[str] = ()) -> str:
-    """One query or DML statement, in the words that sqlglot's parser knows.
+def read(sql: str, start: str, names: Collection[str] = (), locks: bool = True) -> Tree:
+    """The tree of a text that is what ``start`` names in the grammar, in standard syntax.
 
-    ``names`` are the types of the proto bundle.
+    ``names`` are the types of the proto bundle; ``locks`` allows FOR UPDATE.
 
     Raises INVALID_ARGUMENT ("Syntax error: ... [at line:column]") for what GoogleSQL's parser
     refuses, UNIMPLEMENTED for what it takes and this server lacks.
     """
-    return read(sql, "statement", names)
+    outline = check(sql, start, names, locks)
+    if outline.find(PIPED):
+        outline = parse(Writer(sql, outline).write(), start, EVERY_WATCHED)
+    return outline.tree
 
 
-def read_view_query(sql: str, names: Collection[str] = ()) -> str:
-    """The query of a view, which locks nothing; as ``read_statement``."""
-    return read(sql, "statement", names, locks=False)
-
-
-def read_expression(sql: str, names: Collection[str] = ()) -> str:
-    """A scalar expression of a schema; as ``read_statement``."""
-    return read(sql, "expression", names)
-
-
-def read(sql: str, start: str, names: Collection[str], locks: bool = True) -> str:
-    """Parses a text that is what ``start`` names in the grammar; ``locks`` allows FOR UPDATE."""
+def check(sql: str, start: str, names: Collection[str], locks: bool) -> Outline:
+    """Parses a text and checks what its grammar does not say; as ``read``."""
     try:
         outline = parse(sql, start, EVERY_WATCHED)
         if outline.find(PIPED):
@@ -60,7 +54,7 @@ def read(sql: str, start: str, names: Collection[str], locks: bool = True) -> st
         raise errors.invalid_argument("Unexpected lock mode in query")
     check_hints(outline)
     check_types(outline, names)
-    return rewrite(sql, outline)
+    return outline
 
 
 def syntax_error(sql: str, error: GrammarError) -> SpannerError:

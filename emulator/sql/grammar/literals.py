@@ -1,4 +1,4 @@
-"""The escapes of string literals, bytes literals and quoted names."""
+"""String literals, bytes literals and quoted names: their escapes, and what they mean."""
 
 from __future__ import annotations
 
@@ -11,6 +11,7 @@ ESCAPES = re.compile(
 PREFIX = re.compile(r"(?i)[rb]{0,2}")
 SURROGATES = range(0xD800, 0xE000)
 LAST_CHARACTER = 0x10FFFF
+SIMPLE_ESCAPES = {"a": "\a", "b": "\b", "f": "\f", "n": "\n", "r": "\r", "t": "\t", "v": "\v"}
 
 
 def find_wrong_escape(text: str) -> tuple[int, str] | None:
@@ -59,3 +60,51 @@ def describe_wrong_escape(text: str, offset: int) -> str:
     if letter.isdigit():
         return "Illegal escape sequence: octal escape must be followed by 3 octal digits"
     return f"Illegal escape sequence: \\{letter}"
+
+
+def read_text(written: str) -> str:
+    """The value of a string literal, whose escapes are right."""
+    prefix, inside = split_literal(written)
+    return inside if "r" in prefix else ESCAPES.sub(lambda each: undo_escape(each[0]), inside)
+
+
+def read_bytes(written: str) -> bytes:
+    """The value of a bytes literal; characters that are no escapes are their UTF-8."""
+    prefix, inside = split_literal(written)
+    if "r" in prefix:
+        return inside.encode()
+    parts, end = bytearray(), 0
+    for each in ESCAPES.finditer(inside):
+        parts += inside[end : each.start()].encode()
+        parts.append(ord(undo_escape(each[0])))
+        end = each.end()
+    return bytes(parts + inside[end:].encode())
+
+
+def read_name(written: str) -> str:
+    """A name without its backquotes."""
+    if not written.startswith("`"):
+        return written
+    return ESCAPES.sub(lambda each: undo_escape(each[0]), written[1:-1])
+
+
+def split_literal(written: str) -> tuple[str, str]:
+    """The letters before the quotes, and what is between these. Line ends are \\n."""
+    match = PREFIX.match(written)
+    prefix = match.group() if match else ""
+    quoted = written[len(prefix) :]
+    width = 3 if quoted[:3] in {"'''", '"""'} else 1
+    inside = quoted[width:-width]
+    if width == 3:
+        inside = inside.replace("\r\n", "\n").replace("\r", "\n")
+    return prefix.lower(), inside
+
+
+def undo_escape(escape: str) -> str:
+    """The character of an escape."""
+    letter = escape[1]
+    if letter in "xXuU":
+        return chr(int(escape[2:], 16))
+    if letter.isdigit():
+        return chr(int(escape[1:], 8))
+    return SIMPLE_ESCAPES.get(letter, letter)

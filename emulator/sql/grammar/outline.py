@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from emulator.sql.functions.callers import check_caller
 from emulator.sql.grammar.messages import describe_wrong_token
+from emulator.sql.grammar.nodes import Tree
 from emulator.sql.grammar.parser import Parser, Reduction
 from emulator.sql.grammar.table import END, read_table
 from emulator.sql.grammar.tokens import (
@@ -34,10 +35,11 @@ class FeatureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A well-formed statement: its tokens, and the watched parts, the innermost first."""
+    """A well-formed statement: its tokens, the watched parts, the innermost first, and its tree."""
 
     tokens: tuple[Token, ...]
     parts: tuple[Reduction, ...]
+    tree: Tree
 
     def find(self, *names: str) -> list[Reduction]:
         """The parts of these rules."""
@@ -62,7 +64,7 @@ def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
         else:
             terminals = [classifier.classify(number)]
         take(parser, terminals, number, token)
-    return Outline(tuple(tokens), tuple(parser.reductions))
+    return Outline(tuple(tokens), tuple(parser.reductions), parser.tree)
 
 
 def take(parser: Parser, terminals: list[str], number: int, token: Token) -> None:
@@ -70,5 +72,5 @@ def take(parser: Parser, terminals: list[str], number: int, token: Token) -> Non
     for terminal in terminals:
         if terminal in ENDED_BY_NAME and parser.accepts(terminal):
             raise FeatureError(ENDED_BY_NAME[terminal])
-        if not parser.take(terminal, number):
+        if not parser.take(terminal, number, token):
             raise GrammarError(describe_wrong_token(parser, token), token.start)

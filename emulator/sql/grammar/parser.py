@@ -4,7 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from emulator.sql.grammar.table import END, Rule, Table
+from emulator.sql.grammar.nodes import Leaf, Node, Part, Tree
+from emulator.sql.grammar.table import END, Climb, Form, Rule, Table
+from emulator.sql.grammar.tokens import Token
+
+ONE_PART = frozenset({Form.RENAMED, Form.PASSED})
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,11 +34,19 @@ class Parser:
     reductions: list[Reduction] = field(default_factory=list)
     stack: list[int] = field(default_factory=list)
     starts: list[int] = field(default_factory=list)
-    climbs: dict[tuple[int, int, str], int] = field(init=False)
+    values: list[Part | tuple[Part, ...]] = field(default_factory=list)
+    climbs: dict[tuple[int, int, str], Climb] = field(init=False)
 
     def __post_init__(self) -> None:
         self.stack.append(self.table.starts[self.start])
         self.climbs = self.table.climbs.setdefault(self.watched, {})
+
+    @property
+    def tree(self) -> Tree:
+        """What was parsed."""
+        tree = self.values[-1][1]
+        assert isinstance(tree, Leaf | Node)
+        return tree
 
     def accepts(self, terminal: str) -> bool:
         """Whether the terminal may come next; the state stays as it is."""
@@ -60,7 +72,7 @@ class Parser:
             if terminal == END and pushed[-1] == self.table.ends[self.start] and kept == 1:
                 return True
 
-    def take(self, terminal: str, number: int) -> bool:
+    def take(self, terminal: str, number: int, token: Token) -> bool:
         """Takes a token, the ``number``-th of the statement; False where it cannot stand here."""
         states, rules, stack = self.table.states, self.table.rules, self.stack
         end = self.table.ends[self.start] if terminal == END else -1
@@ -71,30 +83,40 @@ class Parser:
             if action >= 0:
                 stack.append(action)
                 self.starts.append(number)
+                self.values.append((terminal, Leaf(terminal, token)))
                 return True
             rule = rules[-1 - action]
-            if rule.length == 1 and rule.origin not in self.watched:
-                stack[-1] = self.climb(terminal)
+            if rule.form in ONE_PART and rule.origin not in self.watched:
+                stack[-1], name = self.climb(terminal)
+                if name:
+                    self.rename(name)
             else:
                 self.reduce(rule, number)
             if stack[-1] == end:
                 return True
 
-    def climb(self, terminal: str) -> int:
-        """The state after the reductions of one symbol to one symbol, such as a sum of one."""
+    def climb(self, terminal: str) -> Climb:
+        """The reductions of one part to one part, such as a sum of one."""
         states, below = self.table.states, self.stack[-2]
         key = (below, self.stack[-1], terminal)
-        state = self.climbs.get(key)
-        if state is None:
-            state = self.stack[-1]
+        climb = self.climbs.get(key)
+        if climb is None:
+            state, name = self.stack[-1], ""
             while True:
                 action = states[state].get(terminal, 0)
                 rule = self.table.rules[-1 - action] if action < 0 else None
-                if rule is None or rule.length != 1 or rule.origin in self.watched:
+                if rule is None or rule.form not in ONE_PART or rule.origin in self.watched:
                     break
+                name = rule.origin if rule.form is Form.RENAMED else name
                 state = states[below][rule.origin]
-            self.climbs[key] = state
-        return state
+            climb = self.climbs[key] = state, name
+        return climb
+
+    def rename(self, name: str) -> None:
+        """The last part has the name of another rule."""
+        last = self.values[-1]
+        if isinstance(last[0], str):
+            self.values[-1] = (name, last[1])
 
     def reduce(self, rule: Rule, number: int) -> None:
         """Replaces the symbols of a rule by its origin."""
@@ -102,6 +124,7 @@ class Parser:
         if rule.origin in self.watched:
             children = tuple(starts[len(starts) - length :])
             self.reductions.append(Reduction(rule, children, number))
+        self.join_parts(rule)
         if length > 1:
             del stack[-length:]
             del starts[1 - length :]
@@ -110,6 +133,26 @@ class Parser:
         else:
             starts.append(number)
         stack.append(self.table.states[stack[-1]][rule.origin])
+
+    def join_parts(self, rule: Rule) -> None:
+        """Makes what the rule's form says of the last parts."""
+        if rule.form is Form.RENAMED:
+            self.rename(rule.origin)
+        if rule.form in ONE_PART:
+            return
+        values = self.values
+        first = len(values) - rule.length
+        parts: list[Part] = []
+        for each in values[first:]:
+            if each and isinstance(each[0], str):
+                parts.append(each)
+            else:
+                parts += each
+        del values[first:]
+        joined = tuple(parts)
+        values.append(
+            joined if rule.form is Form.SPLICED else (rule.origin, Node(rule.origin, joined))
+        )
 
     def list_expected(self) -> list[str]:
         """Every terminal that may come next."""

@@ -10,7 +10,7 @@ See Spanner's documentation, "Pipe query syntax".
 from __future__ import annotations
 
 from bisect import bisect_left, bisect_right
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from itertools import count
 
@@ -27,18 +27,18 @@ from emulator.sql.grammar.pipe_parts import (
     list_references,
 )
 
+RENAME_STAR = "$rename"
+"""The word behind a star that gives its columns other names: no statement can say it otherwise."""
 Words = Mapping[int, tuple[int, str]]
 """Other words for some tokens: by the number of the first one, the number behind the last one, and
 the text."""
 
 
 class Writer:
-    """Writes a statement in standard syntax, with the ``edits`` of its other parts."""
+    """Writes a statement in standard syntax."""
 
-    def __init__(self, sql: str, outline: Outline, edits: Iterable[Edit]) -> None:
+    def __init__(self, sql: str, outline: Outline) -> None:
         self._sql = sql
-        self._edits = sorted(edits, key=lambda each: each.start)
-        self._places = [each.start for each in self._edits]
         self.outline = outline
         self.parts = Parts(outline)
         self.numbers = count(1)
@@ -57,15 +57,6 @@ class Writer:
     def _render(self, low: int, high: int, words: Words) -> str:
         """The characters from one place to another."""
         edits = self._edit_queries(low, high, words)
-        covered = [edit.start for edit in edits]
-        for each in self._edits[bisect_left(self._places, low) :]:
-            if each.start > high:
-                break
-            around = bisect_right(covered, each.start) - 1
-            if each.end <= high and not (around >= 0 and each.end <= edits[around].end):
-                edits.append(each)
-        edits[len(covered) :] = reversed(edits[len(covered) :])  # the later of two comes first
-        edits.sort(key=lambda each: each.start)
         text, place = list[str](), low
         for edit in edits:
             text += [self._sql[place : edit.start], edit.text]
@@ -188,7 +179,7 @@ class Pipeline:
         items = self._parts.find_own(operator, "pipe_rename_item")
         named = [(self._tokens[each.starts[0]], self._tokens[each.end - 1]) for each in items]
         pairs = ", ".join(f"{old.text} AS {new.text}" for old, new in named)
-        self._wrap(number, f"* RENAME ({pairs})")
+        self._wrap(number, f"* `{RENAME_STAR}` ({pairs})")
 
     def _sample(self, number: int, operator: Reduction) -> None:
         self._wrap(number, "*")

@@ -6,6 +6,7 @@ import gzip
 import hashlib
 import json
 from dataclasses import dataclass, field
+from enum import Enum
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -15,6 +16,35 @@ TABLE_PATH = Path(__file__).with_name("googlesql.table.gz")
 STARTS = ("statement", "expression")
 END = "$END"
 """The terminal after the last token."""
+PASSED = frozenset({"expression", "identifier", "path"})
+"""What is no node of its own where it has one part."""
+NODES = frozenset(
+    {
+        *(
+            "_or",
+            "_and",
+            "_not",
+            "_comparison",
+            "_bit_or",
+            "_bit_xor",
+            "_bit_and",
+            "_shift",
+            "_sum",
+        ),
+        *("_concatenation", "_product", "_unary", "_subquery", "_table", "_value_operand"),
+    }
+)
+"""What is a node where it has several parts, although its name begins with an underscore."""
+
+
+class Form(Enum):
+    """What a reduction makes of its parts: a node, parts of the node around it, or, where there is
+    one part, that part, under the name of the rule or under its own."""
+
+    NODE = 1
+    SPLICED = 2
+    RENAMED = 3
+    PASSED = 4
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,6 +54,21 @@ class Rule:
     origin: str
     symbols: tuple[str, ...]
     length: int
+    form: Form
+
+
+def make_rule(origin: str, symbols: list[str]) -> Rule:
+    """A rule as the table's file has it."""
+    hidden = origin.startswith("_")
+    if len(symbols) == 1 and (hidden or origin in PASSED):
+        form = Form.PASSED if hidden else Form.RENAMED
+    else:
+        form = Form.SPLICED if hidden and origin not in NODES else Form.NODE
+    return Rule(origin, tuple(symbols), len(symbols), form)
+
+
+Climb = tuple[int, str]
+"""The state after reductions of one part to one part, and the new name of the part, if any."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +87,7 @@ class Table:
     names: dict[str, str]
     texts: dict[str, str]
     terminals: frozenset[str]
-    climbs: dict[frozenset[str], dict[tuple[int, int, str], int]] = field(default_factory=dict)
+    climbs: dict[frozenset[str], dict[tuple[int, int, str], Climb]] = field(default_factory=dict)
     """What the parser has worked out of the table, by the rules that it watches."""
 
 
@@ -61,7 +106,7 @@ def read_table_file() -> dict[str, Any]:
 def read_table() -> Table:
     """The table of the package."""
     data = read_table_file()
-    rules = tuple(Rule(origin, tuple(symbols), len(symbols)) for origin, symbols in data["rules"])
+    rules = tuple(make_rule(origin, symbols) for origin, symbols in data["rules"])
     symbols = {symbol for state in data["states"] for symbol in state}
     return Table(
         tuple(data["states"]),

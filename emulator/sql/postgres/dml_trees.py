@@ -5,11 +5,10 @@ from __future__ import annotations
 from sqlglot import exp
 
 from emulator import errors
+from emulator.sql.parsed import ConflictClause, Parsed
 from emulator.sql.postgres.expression_trees import ExpressionTrees, Query
 from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.source_trees import SourceTrees
-from spanner_schema.syntax.dialect import Parsed
-from spanner_schema.syntax.upserts import ConflictClause
 
 
 class DmlTrees:
@@ -47,11 +46,11 @@ class DmlTrees:
         target = exp.Schema(
             this=table, expressions=[exp.to_identifier(name, quoted=True) for name in columns]
         )
-        clause, update = self._on_conflict(node, table)
+        clause = self._on_conflict(node, table)
         returning = self._returning(node)
         node.finish()
         tree = exp.Insert(this=target, expression=values)
-        return Parsed(tree, returning=returning, on_conflict=clause, on_conflict_update=update)
+        return Parsed(tree, returning=returning, on_conflict=clause)
 
     def update(self, node: Node) -> Parsed:
         """UPDATE."""
@@ -77,12 +76,10 @@ class DmlTrees:
         assert relation is not None
         return self._sources.table(relation)
 
-    def _on_conflict(
-        self, node: Node, table: exp.Table
-    ) -> tuple[ConflictClause | None, exp.Expr | None]:
+    def _on_conflict(self, node: Node, table: exp.Table) -> ConflictClause | None:
         clause = node.part("onConflictClause")
         if clause is None:
-            return None, None
+            return None
         columns: list[str] = []
         constraint = ""
         target = clause.part("infer")
@@ -104,7 +101,7 @@ class DmlTrees:
                 update.set("where", exp.Where(this=self._expressions.expression(Node.of(where))))
         clause.finish()
         self._sources.expect_columns(table, columns)
-        return ConflictClause(tuple(columns), constraint), update
+        return ConflictClause(tuple(columns), constraint, update)
 
     def _assignments(self, node: Node, table: exp.Table) -> list[exp.Expr]:
         pairs: list[exp.Expr] = []

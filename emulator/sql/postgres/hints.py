@@ -7,8 +7,8 @@ import re
 from sqlglot import exp
 
 from emulator import errors
+from emulator.sql.parsed import HINTS, Parsed
 from emulator.sql.postgres.parser import find_hints
-from spanner_schema.syntax.dialect import HINTS, Parsed
 
 NAME = rb'(?:[\w$]++|"(?:""|[^"])++")'
 TABLE_BEFORE = re.compile(rb"\s*+" + NAME + rb"(?:\s*+\.\s*+" + NAME + rb")*+")

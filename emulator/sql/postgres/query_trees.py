@@ -8,6 +8,7 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.sql.functions.numbers import INT64_MAX
+from emulator.sql.parsed import Parsed
 from emulator.sql.postgres.dml_trees import DmlTrees
 from emulator.sql.postgres.expression_trees import ExpressionTrees
 from emulator.sql.postgres.hints import StatementHints
@@ -15,7 +16,6 @@ from emulator.sql.postgres.nodes import Node
 from emulator.sql.postgres.parser import parse_expression, parse_statement
 from emulator.sql.postgres.source_trees import SourceTrees
 from spanner_schema.model.schema import Schema
-from spanner_schema.syntax.dialect import Parsed
 
 SETS = {"SETOP_UNION": exp.Union, "SETOP_INTERSECT": exp.Intersect, "SETOP_EXCEPT": exp.Except}
 

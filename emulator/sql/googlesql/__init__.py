@@ -1,0 +1,1 @@
+"""GoogleSQL: from the nodes of the grammar to the trees that the compiler knows."""

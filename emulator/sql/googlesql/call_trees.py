@@ -1,0 +1,168 @@
+"""Calls of functions, the clauses inside them, and windows."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from emulator.sql.googlesql.ordering_trees import make_order
+from emulator.sql.googlesql.trees import (
+    Maker,
+    Trees,
+    column,
+    identifier,
+    make,
+    make_all,
+    names_of,
+    unread,
+)
+from emulator.sql.grammar.nodes import Leaf, Node, Tree
+
+
+def call(trees: Trees, node: Node) -> exp.Expr:
+    """f(...), a.f(...), NET.f(...), SAFE.f(...)"""
+    callee = node.parts[0][1]
+    arguments = make_arguments(trees, node)
+    made = name_call(trees, callee, arguments)
+    over = node.node("over")
+    if over is None:
+        return made
+    return make_window(trees, over.get("window"), this=made, over="OVER")
+
+
+def name_call(trees: Trees, callee: Tree, arguments: list[exp.Expr]) -> exp.Expr:
+    """A call of the function that a path names."""
+    if isinstance(callee, Leaf):
+        return call_named(
+            callee.text if callee.rule != "IDENTIFIER" else identifier(callee).name, arguments
+        )
+    if callee.rule != "path":
+        called = exp.Anonymous(
+            this=identifier(callee.get("identifier")).name, expressions=arguments
+        )
+        return exp.Dot(this=trees.expression(callee.parts[0][1]), expression=called)
+    names = names_of(callee)
+    safe = names[0].name.upper() == "SAFE"
+    if safe:
+        names = names[1:]
+    if len(names) > 1 and names[0].name.upper() == "NET":
+        path = ".".join(each.name for each in names[1:])
+        made: exp.Expr = exp.NetFunc(this=exp.Anonymous(this=path, expressions=arguments))
+    elif len(names) > 1 and not safe:
+        called = exp.Anonymous(this=names[-1].name, expressions=arguments)
+        return exp.Dot.build([*names[:-1], called])
+    else:
+        path = ".".join(each.name for each in names)
+        made = (
+            exp.Anonymous(this=path, expressions=arguments) if safe else call_named(path, arguments)
+        )
+    return exp.SafeFunc(this=made) if safe else made
+
+
+def call_named(name: str, arguments: list[exp.Expr]) -> exp.Expr:
+    """A call by one name."""
+    if name.upper() == "IF" and len(arguments) == 3:
+        return exp.If(**dict(zip(("this", "true", "false"), arguments, strict=True)))
+    return exp.Anonymous(this=name, expressions=arguments)
+
+
+def make_arguments(trees: Trees, node: Node) -> list[exp.Expr]:
+    """The arguments; the clauses behind them are wrapped around the last one."""
+    if node.has("where"):
+        raise unread("WHERE in an aggregate function")
+    made: list[exp.Expr] = [exp.Star()] if node.has("STAR") else []
+    made += [argument(trees, each) for each in node.list("argument")]
+    if node.has("DISTINCT"):
+        made = [exp.Distinct(expressions=made[:1]), *made[1:]] if made else [exp.Distinct()]
+    if not made:
+        return made
+    made[-1] = wrap(trees, node, made[-1])
+    return made
+
+
+def wrap(trees: Trees, node: Node, made: exp.Expr) -> exp.Expr:
+    """An argument with its IGNORE NULLS, HAVING MAX, ORDER BY and LIMIT."""
+    nulls = node.node("null_handling")
+    if nulls is not None:
+        made = (exp.IgnoreNulls if nulls.has("IGNORE") else exp.RespectNulls)(this=made)
+    extreme = node.node("having_extreme")
+    if extreme is not None:
+        key = make(trees, extreme)
+        made = exp.HavingMax(this=made, expression=key, max=extreme.has("MAX") or None)
+    order = node.node("order_by")
+    if order is not None:
+        ordered = make_order(trees, order)
+        ordered.set("this", made)
+        made = ordered
+    limit = node.node("limit")
+    if limit is not None:
+        made = exp.Limit(this=made, expression=make(trees, limit))
+        if limit.has("OFFSET"):
+            raise unread("OFFSET in an aggregate function")
+    return made
+
+
+def argument(trees: Trees, tree: Tree) -> exp.Expr:
+    """An argument: an expression, a lambda, a sequence, or one with a name."""
+    assert isinstance(tree, Node)
+    name, first = tree.parts[0]
+    if name == "named_argument":
+        assert isinstance(first, Node)
+        (_, word), _, *value = first.parts
+        given = argument(trees, Node("argument", tuple(value)))
+        return exp.Kwarg(this=exp.Var(this=identifier(word).name), expression=given)
+    if name == "lambda":
+        assert isinstance(first, Node)
+        return make_lambda(trees, first)
+    if name == "SEQUENCE":
+        return column(tree.get("path"))
+    if name != "expression":
+        raise unread(f"{name.replace('_', ' ').upper()} as an argument")
+    return trees.expression(first)
+
+
+def make_lambda(trees: Trees, node: Node) -> exp.Lambda:
+    """e -> e + 1: in its body the arguments are names, not columns."""
+    names = [exp.Identifier(this=each.name) for each in names_of(Node("", node.parts[:-2]))]
+    body = trees.expression(node.parts[-1][1])
+    known = {each.name.casefold() for each in names}
+    made = exp.Lambda(this=body, expressions=names)
+    for each in list(body.find_all(exp.Column)):
+        if each.parts[0].name.casefold() in known:
+            each.replace(each.to_dot() if each.table else each.this)
+    return made
+
+
+def make_window(trees: Trees, tree: Tree, **named: object) -> exp.Window:
+    """A window, by its name or as it is written."""
+    assert isinstance(tree, Node)
+    made = exp.Window(**named)
+    base = tree.find("identifier")
+    if base is not None:
+        made.set("alias", identifier(base))
+    partition = tree.node("partition_by")
+    if partition is not None:
+        made.set("partition_by", make_all(trees, partition))
+    order = tree.node("order_by")
+    if order is not None:
+        made.set("order", make_order(trees, order))
+    frame = tree.node("frame")
+    if frame is not None:
+        made.set("spec", make_frame(trees, frame))
+    return made
+
+
+def make_frame(trees: Trees, node: Node) -> exp.WindowSpec:
+    """ROWS or RANGE"""
+    made = exp.WindowSpec(kind=node.parts[0][0])
+    for name, bound in zip(("start", "end"), node.list("frame_bound"), strict=False):
+        assert isinstance(bound, Node)
+        (word, first), (side, _) = bound.parts
+        made.set(name, "CURRENT ROW" if word == "CURRENT" else word)
+        if word == "expression":
+            made.set(name, trees.expression(first))
+        if word != "CURRENT":
+            made.set(f"{name}_side", side)
+    return made
+
+
+MAKERS: dict[str, Maker] = {"call": call}

@@ -1,0 +1,78 @@
+"""Statements, queries and expressions of GoogleSQL as trees."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+
+from sqlglot import exp
+
+from emulator.sql.googlesql import (
+    call_trees,
+    constructor_trees,
+    dml_trees,
+    literal_trees,
+    operator_trees,
+    query_trees,
+)
+from emulator.sql.googlesql.hint_trees import read_hints
+from emulator.sql.googlesql.trees import Maker, Trees, unread
+from emulator.sql.grammar.check import read
+from emulator.sql.grammar.nodes import Leaf, Node, Tree
+from emulator.sql.parsed import Parsed
+
+MAKERS: dict[str, Maker] = {
+    **literal_trees.MAKERS,
+    **operator_trees.MAKERS,
+    **call_trees.MAKERS,
+    **constructor_trees.MAKERS,
+}
+STATEMENTS: dict[str, Callable[[Trees, Node], Parsed]] = {
+    "insert": dml_trees.make_insert,
+    "update": dml_trees.make_update,
+    "delete": dml_trees.make_delete,
+}
+
+
+class StatementTrees:
+    """Makes the trees of one statement."""
+
+    def expression(self, tree: Tree) -> exp.Expr:
+        """Any expression. Raises UNIMPLEMENTED, by its name, for what has no tree."""
+        if isinstance(tree, Leaf):
+            return literal_trees.LEAVES[tree.rule](tree)
+        maker = MAKERS.get(tree.rule)
+        if maker is None:
+            raise unread(f"{tree.rule.strip('_').replace('_', ' ').upper()} in an expression")
+        return maker(self, tree)
+
+    def query(self, node: Node) -> exp.Expr:
+        """The query in a node."""
+        inside = node.node("query")
+        assert inside is not None
+        return query_trees.make_query(self, inside)
+
+
+def read_statement(sql: str, type_names: Collection[str] = (), locks: bool = True) -> Parsed:
+    """One query or DML statement.
+
+    ``type_names`` are the types of the proto bundle; ``locks`` allows FOR UPDATE.
+
+    Raises INVALID_ARGUMENT ("Syntax error: ... [at line:column]") for what GoogleSQL's parser
+    refuses, UNIMPLEMENTED for what it takes and this server lacks.
+    """
+    tree = read(sql, "statement", type_names, locks)
+    assert isinstance(tree, Node)
+    trees = StatementTrees()
+    hints = read_hints(tree)
+    for name, node in tree.parts:
+        make = STATEMENTS.get(name)
+        if make is not None and isinstance(node, Node):
+            parsed = make(trees, node)
+            parsed.hints.update(hints)
+            return parsed
+    return Parsed(trees.query(tree), hints=hints)
+
+
+def read_expression(sql: str, type_names: Collection[str] = ()) -> exp.Expr:
+    """A scalar expression of a schema; as ``read_statement``."""
+    return StatementTrees().expression(read(sql, "expression", type_names))

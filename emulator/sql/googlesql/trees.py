@@ -1,0 +1,105 @@
+"""What the makers of trees share: how they call each other, and names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+from sqlglot import exp
+
+from emulator import errors
+from emulator.errors import SpannerError
+from emulator.sql.grammar.literals import read_name
+from emulator.sql.grammar.nodes import Leaf, Node, Tree, leaves
+
+COLUMN_PARTS = ("this", "table", "db", "catalog")
+"""The arguments of a Column, from its last name to the first."""
+TABLE_PARTS = ("this", "db", "catalog")
+
+
+class Trees(Protocol):
+    """Makes the trees of one statement."""
+
+    def expression(self, tree: Tree) -> exp.Expr:
+        """Any expression."""
+        ...
+
+    def query(self, node: Node) -> exp.Expr:
+        """A query: what stands in parentheses, without them."""
+        ...
+
+
+Maker = Callable[[Trees, Node], exp.Expr]
+
+
+def unread(what: str) -> SpannerError:
+    """It is GoogleSQL, and this server has no tree for it."""
+    return errors.unimplemented(what)
+
+
+def make_all(trees: Trees, node: Node, *names: str) -> list[exp.Expr]:
+    """The trees of the parts of these names, by default of the expressions."""
+    return [trees.expression(each) for each in node.list(*(names or ("expression",)))]
+
+
+def make(trees: Trees, node: Node, name: str = "expression") -> exp.Expr:
+    """The tree of a part that is there."""
+    return trees.expression(node.get(name))
+
+
+def names_of(path: Tree) -> list[exp.Identifier]:
+    """The names of a path."""
+    words = [each for each in leaves(path) if each.rule == "IDENTIFIER"]
+    return [identifier(each) for each in words]
+
+
+def identifier(leaf: Tree) -> exp.Identifier:
+    """A name."""
+    assert isinstance(leaf, Leaf)
+    return exp.Identifier(this=read_name(leaf.text))
+
+
+def spell(path: Tree) -> str:
+    """A path with dots, without backquotes."""
+    return ".".join(each.name for each in names_of(path))
+
+
+def column(path: Tree) -> exp.Expr:
+    """A name, or a path: its first four names are a Column, the others fields of it."""
+    return qualify(names_of(path))
+
+
+def table(path: Tree) -> exp.Table:
+    """A table, or a path to an array."""
+    made = names_of(path)
+    first, rest = made[: len(TABLE_PARTS)], made[len(TABLE_PARTS) :]
+    parts = dict(zip(TABLE_PARTS, reversed(first), strict=False))
+    last: exp.Expr = parts.pop("this")
+    for each in rest:
+        last = exp.Dot(this=last, expression=each)
+    return exp.Table(this=last, **parts)
+
+
+def qualify(names: Sequence[exp.Expr]) -> exp.Expr:
+    """A column by its names, of which the last may be a star."""
+    first, rest = names[: len(COLUMN_PARTS)], names[len(COLUMN_PARTS) :]
+    tree: exp.Expr = exp.Column(**dict(zip(COLUMN_PARTS, reversed(first), strict=False)))
+    for each in rest:
+        tree = exp.Dot(this=tree, expression=each)
+    return tree
+
+
+def is_plain(path: Tree) -> bool:
+    """Whether a path of an assignment has names only: no extension and no element."""
+    tree: Tree | None = path
+    while isinstance(tree, Node):
+        if not {name for name, _ in tree.parts} <= {"update_path", "DOT", "identifier"}:
+            return False
+        tree = tree.find("update_path")
+    return True
+
+
+def alias_of(node: Node) -> exp.Identifier | None:
+    """The name of a part ``alias``."""
+    alias = node.node("alias")
+    return identifier(alias.get("identifier")) if alias is not None else None

@@ -1,0 +1,74 @@
+"""The types that CAST, ARRAY<...> and STRUCT<...> name."""
+
+from __future__ import annotations
+
+from sqlglot import exp
+
+from emulator.sql.googlesql.trees import identifier, spell, unread
+from emulator.sql.grammar.nodes import Node, Tree
+
+KINDS = {
+    "BOOL": "BOOLEAN",
+    "BOOLEAN": "BOOLEAN",
+    "BYTES": "BINARY",
+    "DATE": "DATE",
+    "DECIMAL": "DECIMAL",
+    "FLOAT32": "FLOAT",
+    "FLOAT64": "DOUBLE",
+    "INT64": "BIGINT",
+    "INTERVAL": "INTERVAL",
+    "JSON": "JSON",
+    "NUMERIC": "DECIMAL",
+    "STRING": "TEXT",
+    "TIMESTAMP": "TIMESTAMPTZ",
+    "UUID": "UUID",
+}
+"""The names that the trees have for Spanner's types."""
+
+
+def data_type(tree: Tree) -> exp.DataType:
+    """A type; what is no type of Spanner's own is one of the proto bundle."""
+    assert isinstance(tree, Node)
+    if tree.has("collate"):
+        raise unread("COLLATE in a type")
+    name, inner = tree.parts[0]
+    if name in {"array_type", "struct_type"}:
+        assert isinstance(inner, Node)
+        type_ = array_type(inner) if name == "array_type" else struct_type(inner)
+    elif name == "range_type":
+        raise unread("the type RANGE")
+    else:
+        type_ = named_type("INTERVAL" if name == "INTERVAL" else spell(inner))
+    if tree.has("type_parameters"):
+        type_.set("expressions", [exp.DataTypeParam()])
+    return type_
+
+
+def named_type(name: str) -> exp.DataType:
+    """A type by its name."""
+    if name.upper() == "TOKENLIST":
+        raise unread("a value of type TOKENLIST")
+    kind = KINDS.get(name.upper()) if "." not in name else None
+    if kind is None:
+        return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
+    return exp.DataType(this=exp.DataType.Type[kind])
+
+
+def array_type(node: Node) -> exp.DataType:
+    """ARRAY<T>"""
+    element = data_type(node.get("type"))
+    return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element], nested=True)
+
+
+def struct_type(node: Node) -> exp.DataType:
+    """STRUCT<a T, U>"""
+    fields = [struct_field(each) for each in node.list("struct_field")]
+    return exp.DataType(this=exp.DataType.Type.STRUCT, expressions=fields, nested=True)
+
+
+def struct_field(tree: Tree) -> exp.Expr:
+    """A field, with a name or without."""
+    assert isinstance(tree, Node)
+    type_ = data_type(tree.get("type"))
+    name = tree.find("identifier")
+    return type_ if name is None else exp.ColumnDef(this=identifier(name), kind=type_)
