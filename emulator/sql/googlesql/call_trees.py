@@ -26,7 +26,7 @@ def call(trees: Trees, node: Node) -> exp.Expr:
     over = node.node("over")
     if over is None:
         return made
-    return make_window(trees, over.get("window"), this=made, over="OVER")
+    return make_window(trees, over.inner("window"), this=made, over="OVER")
 
 
 def name_call(trees: Trees, callee: Tree, arguments: list[exp.Expr]) -> exp.Expr:
@@ -70,7 +70,7 @@ def make_arguments(trees: Trees, node: Node) -> list[exp.Expr]:
     if node.has("where"):
         raise unread("WHERE in an aggregate function")
     made: list[exp.Expr] = [exp.Star()] if node.has("STAR") else []
-    made += [argument(trees, each) for each in node.list("argument")]
+    made += [argument(trees, each) for each in node.nodes("argument")]
     if node.has("DISTINCT"):
         made = [exp.Distinct(expressions=made[:1]), *made[1:]] if made else [exp.Distinct()]
     if not made:
@@ -101,20 +101,17 @@ def wrap(trees: Trees, node: Node, made: exp.Expr) -> exp.Expr:
     return made
 
 
-def argument(trees: Trees, tree: Tree) -> exp.Expr:
+def argument(trees: Trees, node: Node) -> exp.Expr:
     """An argument: an expression, a lambda, a sequence, or one with a name."""
-    assert isinstance(tree, Node)
-    name, first = tree.parts[0]
+    name, first = node.parts[0]
     if name == "named_argument":
-        assert isinstance(first, Node)
-        (_, word), _, *value = first.parts
-        given = argument(trees, Node("argument", tuple(value)))
-        return exp.Kwarg(this=exp.Var(this=identifier(word).name), expression=given)
+        given = argument(trees, Node(name, node.inner(name).parts[2:], first.start))
+        word = identifier(node.inner(name).get("identifier")).name
+        return exp.Kwarg(this=exp.Var(this=word), expression=given)
     if name == "lambda":
-        assert isinstance(first, Node)
-        return make_lambda(trees, first)
+        return make_lambda(trees, node.inner(name))
     if name == "SEQUENCE":
-        return column(tree.get("path"))
+        return column(node.get("path"))
     if name != "expression":
         raise unread(f"{name.replace('_', ' ').upper()} as an argument")
     return trees.expression(first)
@@ -122,7 +119,7 @@ def argument(trees: Trees, tree: Tree) -> exp.Expr:
 
 def make_lambda(trees: Trees, node: Node) -> exp.Lambda:
     """e -> e + 1: in its body the arguments are names, not columns."""
-    names = [exp.Identifier(this=each.name) for each in names_of(Node("", node.parts[:-2]))]
+    names = names_of(*(tree for _, tree in node.parts[:-2]))
     body = trees.expression(node.parts[-1][1])
     known = {each.name.casefold() for each in names}
     made = exp.Lambda(this=body, expressions=names)
@@ -132,9 +129,8 @@ def make_lambda(trees: Trees, node: Node) -> exp.Lambda:
     return made
 
 
-def make_window(trees: Trees, tree: Tree, **named: object) -> exp.Window:
+def make_window(trees: Trees, tree: Node, **named: object) -> exp.Window:
     """A window, by its name or as it is written."""
-    assert isinstance(tree, Node)
     made = exp.Window(**named)
     base = tree.find("identifier")
     if base is not None:
@@ -154,8 +150,7 @@ def make_window(trees: Trees, tree: Tree, **named: object) -> exp.Window:
 def make_frame(trees: Trees, node: Node) -> exp.WindowSpec:
     """ROWS or RANGE"""
     made = exp.WindowSpec(kind=node.parts[0][0])
-    for name, bound in zip(("start", "end"), node.list("frame_bound"), strict=False):
-        assert isinstance(bound, Node)
+    for name, bound in zip(("start", "end"), node.nodes("frame_bound"), strict=False):
         (word, first), (side, _) = bound.parts
         made.set(name, "CURRENT ROW" if word == "CURRENT" else word)
         if word == "expression":

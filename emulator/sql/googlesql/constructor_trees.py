@@ -12,11 +12,10 @@ from emulator.sql.googlesql.trees import (
     make,
     make_all,
     names_of,
-    spell,
     unread,
 )
 from emulator.sql.googlesql.type_trees import array_type, data_type, struct_type
-from emulator.sql.grammar.nodes import Leaf, Node, Tree
+from emulator.sql.grammar.nodes import Leaf, Node, spell_path
 from emulator.sql.parsed import NEW_FUNCTION, TYPED_CONSTRUCTOR, WITH_FUNCTION
 
 POSITIONS: dict[str, dict[str, object]] = {
@@ -38,18 +37,17 @@ def struct(trees: Trees, node: Node) -> exp.Expr:
     """(a, b), STRUCT(a AS x, b), STRUCT<T, U>(a, b)"""
     if node.has("expression"):
         return exp.Tuple(expressions=make_all(trees, node))
-    made = exp.Struct(expressions=[struct_item(trees, each) for each in node.list("struct_item")])
+    made = exp.Struct(expressions=[struct_item(trees, each) for each in node.nodes("struct_item")])
     written = node.node("struct_type")
     if written is None or not written.has("struct_field"):
         return made
     return construct(made, struct_type(written))
 
 
-def struct_item(trees: Trees, tree: Tree) -> exp.Expr:
+def struct_item(trees: Trees, node: Node) -> exp.Expr:
     """A field, with a name or without."""
-    assert isinstance(tree, Node)
-    made = make(trees, tree)
-    name = tree.find("identifier")
+    made = make(trees, node)
+    name = node.find("identifier")
     return made if name is None else exp.PropertyEQ(this=identifier(name), expression=made)
 
 
@@ -75,9 +73,7 @@ def subquery(trees: Trees, node: Node) -> exp.Expr:
 
 def exists(trees: Trees, node: Node) -> exp.Expr:
     """EXISTS(SELECT ...)"""
-    inside = node.node("_subquery")
-    assert inside is not None
-    return exp.Exists(this=trees.query(inside))
+    return exp.Exists(this=trees.query(node.inner("_subquery")))
 
 
 def field(trees: Trees, node: Node) -> exp.Expr:
@@ -93,9 +89,9 @@ def subscript(trees: Trees, node: Node) -> exp.Expr:
     given: list[exp.Expr] = []
     named: dict[str, object] = {}
     if isinstance(index, Node) and index.rule == "call":
-        callee, arguments = index.parts[0][1], index.list("argument")
+        callee, arguments = index.parts[0][1], index.nodes("argument")
         name = callee.text.upper() if isinstance(callee, Leaf) else ""
-        if name in POSITIONS and len(arguments) == 1 and isinstance(arguments[0], Node):
+        if name in POSITIONS and len(arguments) == 1:
             named, given = POSITIONS[name], make_all(trees, arguments[0])
     if not given:
         given = [trees.expression(index)]
@@ -104,7 +100,7 @@ def subscript(trees: Trees, node: Node) -> exp.Expr:
 
 def case(trees: Trees, node: Node) -> exp.Expr:
     """CASE with an operand or without one."""
-    whens = [make_all(trees, each) for each in node.list("case_when") if isinstance(each, Node)]
+    whens = [make_all(trees, each) for each in node.nodes("case_when")]
     made = exp.Case(ifs=[exp.If(this=test, true=value) for test, value in whens])
     outside = node.parts[1]
     if outside[0] == "expression":
@@ -117,7 +113,7 @@ def case(trees: Trees, node: Node) -> exp.Expr:
 def cast(trees: Trees, node: Node) -> exp.Expr:
     """CAST, SAFE_CAST"""
     kind = exp.Cast if node.has("CAST") else exp.TryCast
-    made = kind(this=make(trees, node), to=data_type(node.get("type")))
+    made = kind(this=make(trees, node), to=data_type(node.inner("type")))
     form = node.node("format")
     if form is not None:
         text, *zone = make_all(trees, form)
@@ -127,7 +123,7 @@ def cast(trees: Trees, node: Node) -> exp.Expr:
 
 def extract(trees: Trees, node: Node) -> exp.Expr:
     """EXTRACT(part FROM x AT TIME ZONE z)"""
-    part, *rest = node.list("expression")
+    part, *rest = node.trees("expression")
     source, *zone = [trees.expression(each) for each in rest]
     if zone:
         source = exp.AtTimeZone(this=source, zone=zone[0])
@@ -138,7 +134,7 @@ def extract(trees: Trees, node: Node) -> exp.Expr:
 
 def interval(trees: Trees, node: Node) -> exp.Expr:
     """INTERVAL x part [TO part]"""
-    parts = [exp.Var(this=identifier(each).name) for each in node.list("identifier")]
+    parts = [exp.Var(this=identifier(each).name) for each in node.trees("identifier")]
     unit: exp.Expr = parts[0]
     if len(parts) > 1:
         unit = exp.IntervalSpan(this=parts[0], expression=parts[1])
@@ -148,8 +144,7 @@ def interval(trees: Trees, node: Node) -> exp.Expr:
 def with_expression(trees: Trees, node: Node) -> exp.Expr:
     """WITH(a AS 1, a + 1)"""
     arguments: list[exp.Expr] = []
-    for each in node.list("with_variable"):
-        assert isinstance(each, Node)
+    for each in node.nodes("with_variable"):
         name = exp.Var(this=identifier(each.get("identifier")).name)
         arguments.append(exp.Kwarg(this=name, expression=make(trees, each)))
     return exp.Anonymous(this=WITH_FUNCTION, expressions=[*arguments, make(trees, node)])
@@ -157,26 +152,24 @@ def with_expression(trees: Trees, node: Node) -> exp.Expr:
 
 def new(trees: Trees, node: Node) -> exp.Expr:
     """NEW a.B(1 AS c)"""
-    name = exp.Literal.string(spell(node.parts[1][1]))
-    fields = [new_item(trees, each) for each in node.list("new_item")]
+    name = exp.Literal.string(spell_path(node.parts[1][1]))
+    fields = [new_item(trees, each) for each in node.nodes("new_item")]
     return exp.Anonymous(this=NEW_FUNCTION, expressions=[name, *fields])
 
 
-def new_item(trees: Trees, tree: Tree) -> exp.Expr:
+def new_item(trees: Trees, node: Node) -> exp.Expr:
     """A field of a message: its value and its name."""
-    assert isinstance(tree, Node)
-    if tree.has("extension"):
+    if node.has("extension"):
         raise unread("An extension in NEW")
-    name = tree.find("identifier")
-    made = make(trees, tree)
+    name = node.find("identifier")
+    made = make(trees, node)
     return made if name is None else exp.Alias(this=made, alias=identifier(name))
 
 
 def replace_fields(trees: Trees, node: Node) -> exp.Expr:
     """REPLACE_FIELDS(m, 1 AS a.b): the path is one name, `a.b`."""
     fields: list[exp.Expr] = []
-    for each in node.list("replace_field"):
-        assert isinstance(each, Node)
+    for each in node.nodes("replace_field"):
         path = each.parts[-1][1]
         if not is_plain(path):
             raise unread("An extension or an element in REPLACE_FIELDS")

@@ -6,7 +6,15 @@ from sqlglot import exp
 
 from emulator.sql.googlesql.query_trees import make_items
 from emulator.sql.googlesql.source_trees import make_from, make_target
-from emulator.sql.googlesql.trees import Trees, column, identifier, is_plain, make, unread
+from emulator.sql.googlesql.trees import (
+    Trees,
+    column,
+    identifier,
+    is_plain,
+    list_names,
+    make,
+    unread,
+)
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 from emulator.sql.parsed import ConflictClause, Parsed
 
@@ -34,19 +42,11 @@ def make_insert(trees: Trees, node: Node) -> Parsed:
     )
 
 
-def list_names(node: Node) -> list[exp.Identifier]:
-    """(a, b)"""
-    listed = node.node("identifiers")
-    assert listed is not None
-    return [identifier(each) for each in listed.list("identifier")]
-
-
 def make_source(trees: Trees, node: Node) -> exp.Expr:
     """The rows of an INSERT."""
     rows = node.node("insert_rows")
     if rows is not None:
-        listed = [each for each in rows.list("insert_row") if isinstance(each, Node)]
-        return exp.Values(expressions=[make_row(trees, each) for each in listed])
+        return exp.Values(expressions=[make_row(trees, each) for each in rows.nodes("insert_row")])
     query = node.node("query")
     return trees.query(node) if query is not None else trees.expression(node.get("_subquery"))
 
@@ -54,7 +54,7 @@ def make_source(trees: Trees, node: Node) -> exp.Expr:
 def make_row(trees: Trees, node: Node) -> exp.Tuple:
     """(a, DEFAULT)"""
     return exp.Tuple(
-        expressions=[make_value(trees, each) for each in node.list("expression", DEFAULT)]
+        expressions=[make_value(trees, each) for each in node.trees("expression", DEFAULT)]
     )
 
 
@@ -81,11 +81,8 @@ def make_delete(trees: Trees, node: Node) -> Parsed:
 
 def make_assignments(trees: Trees, node: Node) -> list[exp.EQ]:
     """SET a = 1, b.c = DEFAULT"""
-    items = node.node("update_items")
-    assert items is not None
     made: list[exp.EQ] = []
-    for each in items.list("update_item"):
-        assert isinstance(each, Node)
+    for each in node.inner("update_items").nodes("update_item"):
         (_, path), _, (_, value) = each.parts
         made.append(exp.EQ(this=assigned(path), expression=make_value(trees, value)))
     return made
@@ -112,9 +109,7 @@ def finish(
     returned, action = None, None
     clause = node.node("returning")
     if clause is not None:
-        listed = clause.node("select_list")
-        assert listed is not None
-        returned = tuple(make_items(trees, listed))
+        returned = tuple(make_items(trees, clause))
         action = name_action(clause.node("returning_action"))
     return Parsed(
         made,
@@ -152,9 +147,7 @@ def make_conflict(trees: Trees, node: Node) -> ConflictClause:
     if target is not None and target.has("CONSTRAINT"):
         constraint = identifier(target.get("identifier")).name
     elif target is not None:
-        listed = target.node("column_list")
-        assert listed is not None
-        columns = tuple(each.name for each in list_names(listed))
+        columns = tuple(each.name for each in list_names(target.inner("column_list")))
     if node.has("NOTHING"):
         return ConflictClause(columns, constraint)
     made = exp.Update(

@@ -9,7 +9,7 @@ from sqlglot import exp
 from emulator.sql.googlesql.trees import Maker, Trees, column, identifier, make_all
 from emulator.sql.googlesql.type_trees import named_type
 from emulator.sql.grammar.literals import read_bytes, read_text
-from emulator.sql.grammar.nodes import Leaf, Node, Tree
+from emulator.sql.grammar.nodes import Leaf, Node, Tree, leaves
 from emulator.sql.parsed import TYPED_LITERAL
 
 
@@ -23,8 +23,7 @@ def number(leaf: Leaf) -> exp.Expr:
 
 def text_of(node: Tree) -> str:
     """The value of a string, in one literal or several."""
-    assert isinstance(node, Node)
-    return "".join(read_text(each.text) for _, each in node.parts if isinstance(each, Leaf))
+    return "".join(read_text(each.text) for each in leaves(node))
 
 
 def string(trees: Trees, node: Node) -> exp.Expr:
@@ -34,8 +33,8 @@ def string(trees: Trees, node: Node) -> exp.Expr:
 
 def octets(trees: Trees, node: Node) -> exp.Expr:
     """b'a' b'b': each character of the tree is a byte."""
-    values = [read_bytes(each.text) for _, each in node.parts if isinstance(each, Leaf)]
-    return exp.ByteString(this=b"".join(values).decode("latin-1"), is_bytes=True)
+    value = b"".join(read_bytes(each.text) for each in leaves(node))
+    return exp.ByteString(this=value.decode("latin-1"), is_bytes=True)
 
 
 def typed_literal(trees: Trees, node: Node) -> exp.Expr:

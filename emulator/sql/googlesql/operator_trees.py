@@ -8,7 +8,7 @@ from sqlglot import exp
 
 from emulator.sql.googlesql.source_trees import make_unnest
 from emulator.sql.googlesql.trees import Maker, Trees, make_all
-from emulator.sql.grammar.nodes import Leaf, Node, Tree
+from emulator.sql.grammar.nodes import Leaf, Node, Tree, list_links
 from emulator.sql.parsed import PLUS_FUNCTION
 
 BINARY: dict[str, type[exp.Binary]] = {
@@ -51,14 +51,10 @@ QUANTIFIERS = {"ANY": exp.Any, "SOME": exp.Any, "ALL": exp.All}
 
 
 def chain(trees: Trees, node: Node) -> exp.Expr:
-    """a + b - c, from left to right: a chain may be longer than Python's stack is deep."""
-    links: list[Node] = []
-    tree: Tree = node
-    while isinstance(tree, Node) and tree.rule in CHAINS:
-        links.append(tree)
-        tree = tree.parts[0][1]
-    made = trees.expression(tree)
-    for link in reversed(links):
+    """a + b - c"""
+    first, links = list_links(node, *CHAINS)
+    made = trees.expression(first)
+    for link in links:
         _, (_, operator), (_, right) = link.parts
         made = BINARY[text_of(operator)](this=made, expression=trees.expression(right))
     return made
@@ -92,8 +88,7 @@ def comparison(trees: Trees, node: Node) -> exp.Expr:
     words = [part for part in rest if part[0] != "NOT"]
     (word, second), *others = words
     if word == "in":
-        assert isinstance(second, Node)
-        made: exp.Expr = membership(trees, left, second)
+        made: exp.Expr = membership(trees, left, node.inner("in"))
     elif word == "BETWEEN":
         low, high = [trees.expression(tree) for name, tree in others if name != "AND"]
         made = exp.Between(this=left, low=low, high=high)
@@ -121,14 +116,14 @@ def operand(trees: Trees, others: list[tuple[str, Tree]]) -> exp.Expr:
     (word, tree), *listed = others
     if word not in QUANTIFIERS:
         return trees.expression(tree)
-    node = Node(word, tuple(listed))
+    node = Node(word, tuple(listed), tree.start)
     expressions = make_all(trees, node)
     subquery = node.node("_subquery")
     inside: exp.Expr = exp.Tuple(expressions=expressions)
     if subquery is not None:
         inside = trees.expression(subquery)
     elif node.has("unnest"):
-        inside = make_unnest(trees, node.get("unnest"))
+        inside = make_unnest(trees, node.inner("unnest"))
     return QUANTIFIERS[word](this=inside)
 
 
@@ -138,7 +133,7 @@ def membership(trees: Trees, left: exp.Expr, node: Node) -> exp.In:
     if subquery is not None:
         return exp.In(this=left, query=trees.expression(subquery))
     if node.has("unnest"):
-        return exp.In(this=left, unnest=make_unnest(trees, node.get("unnest")))
+        return exp.In(this=left, unnest=make_unnest(trees, node.inner("unnest")))
     return exp.In(this=left, expressions=make_all(trees, node))
 
 

@@ -10,12 +10,13 @@ from emulator.sql.googlesql.source_trees import make_from
 from emulator.sql.googlesql.trees import (
     Trees,
     identifier,
+    list_names,
     make,
     make_all,
     names_of,
     qualify,
 )
-from emulator.sql.grammar.nodes import Node, Tree
+from emulator.sql.grammar.nodes import Node, Tree, list_links
 
 SETS: dict[str, type[exp.SetOperation]] = {
     "UNION": exp.Union,
@@ -31,15 +32,10 @@ CONDITIONS: dict[str, type[exp.Expr]] = {
 
 
 def make_query(trees: Trees, node: Node) -> exp.Expr:
-    """A query with its WITH, ORDER BY and LIMIT."""
+    """A query in standard syntax, with its WITH, ORDER BY and LIMIT."""
     body = next(tree for name, tree in node.parts if name in BODIES)
-    assert isinstance(body, Node)
     made = make_body(trees, body)
-    with_clause = node.node("with_clause")
-    if with_clause is not None:
-        entries = with_clause.node("with_entries")
-        assert entries is not None
-        made.set("with_", exp.With(expressions=list_entries(trees, entries)))
+    add_with(trees, made, node)
     order = node.node("order_by")
     if order is not None:
         made.set("order", make_order(trees, order))
@@ -49,55 +45,49 @@ def make_query(trees: Trees, node: Node) -> exp.Expr:
     return made
 
 
-def list_entries(trees: Trees, node: Node) -> list[exp.CTE]:
-    """The queries of a WITH clause."""
-    entries: list[Node] = []
-    pending: Node | None = node
-    while pending is not None:
-        entry = pending.node("with_entry")
-        assert entry is not None
-        entries.insert(0, entry)
-        pending = pending.node("with_entries")
-    return [make_entry(trees, each) for each in entries]
+def add_with(trees: Trees, made: exp.Expr, node: Node) -> None:
+    """Gives a query the WITH clause of its node."""
+    clause = node.node("with_clause")
+    if clause is None:
+        return
+    _, links = list_links(clause.inner("with_entries"), "with_entries")
+    entries = [make_entry(trees, each.inner("with_entry")) for each in links]
+    made.set("with_", exp.With(expressions=entries))
 
 
 def make_entry(trees: Trees, node: Node) -> exp.CTE:
     """name AS (SELECT ...)"""
-    inside = node.node("_subquery")
-    assert inside is not None
     alias = exp.TableAlias(this=identifier(node.get("identifier")))
-    return exp.CTE(this=trees.query(inside), alias=alias)
+    return exp.CTE(this=trees.query(node.inner("_subquery")), alias=alias)
 
 
-def make_body(trees: Trees, node: Node) -> exp.Expr:
+def make_body(trees: Trees, tree: Tree) -> exp.Expr:
     """A SELECT, a set operation, or a query in parentheses."""
-    links: list[Node] = []
-    while node.rule == "set_operation":
-        links.append(node)
-        first = node.parts[0][1]
-        assert isinstance(first, Node)
-        node = first
-    made = make_select(trees, node) if node.rule == "select" else trees.expression(node)
-    for link in reversed(links):
-        operator, right = link.node("set_operator"), link.parts[-1][1]
-        assert operator is not None
-        assert isinstance(right, Node)
-        kind = next(SETS[name] for name, _ in operator.parts if name in SETS)
-        distinct = operator.has("DISTINCT")
-        made = kind(this=made, expression=make_body(trees, right), distinct=distinct)
+    first, links = list_links(tree, "set_operation")
+    made = make_operand(trees, first)
+    for link in links:
+        right = make_operand(trees, link.parts[-1][1])
+        made = combine(made, link.inner("set_operator"), right)
     return made
+
+
+def make_operand(trees: Trees, tree: Tree) -> exp.Expr:
+    """A SELECT, or a query in parentheses."""
+    if isinstance(tree, Node) and tree.rule == "select":
+        return make_select(trees, tree)
+    return trees.expression(tree)
+
+
+def combine(left: exp.Expr, operator: Node, right: exp.Expr) -> exp.SetOperation:
+    """A set operation."""
+    kind = next(SETS[name] for name, _ in operator.parts if name in SETS)
+    return kind(this=left, expression=right, distinct=operator.has("DISTINCT"))
 
 
 def make_select(trees: Trees, node: Node) -> exp.Select:
     """SELECT"""
-    listed = node.node("select_list")
-    assert listed is not None
-    made = exp.Select(expressions=make_items(trees, listed))
-    if node.has("DISTINCT"):
-        made.set("distinct", exp.Distinct())
-    kind = node.node("select_as")
-    if kind is not None:
-        made.set("kind", kind.parts[1][0])
+    made = exp.Select(expressions=make_items(trees, node))
+    modify_select(trees, made, node)
     source = node.node("from_clause")
     if source is not None:
         make_from(trees, made, source)
@@ -108,34 +98,40 @@ def make_select(trees: Trees, node: Node) -> exp.Select:
     group = node.node("group_by")
     if group is not None:
         made.set("group", make_group(trees, group))
-    windows = node.node("window_clause")
-    if windows is not None:
-        made.set(
-            "windows", [name_window(trees, each) for each in windows.list("window_definition")]
-        )
     return made
 
 
-def name_window(trees: Trees, tree: Tree) -> exp.Window:
+def modify_select(trees: Trees, made: exp.Select, node: Node) -> None:
+    """Gives a SELECT its DISTINCT, AS STRUCT and WINDOW."""
+    if node.has("DISTINCT"):
+        made.set("distinct", exp.Distinct())
+    kind = node.node("select_as")
+    if kind is not None:
+        made.set("kind", kind.parts[1][0])
+    windows = node.node("window_clause")
+    if windows is not None:
+        named = [name_window(trees, each) for each in windows.nodes("window_definition")]
+        made.set("windows", named)
+
+
+def name_window(trees: Trees, node: Node) -> exp.Window:
     """name AS (...)"""
-    assert isinstance(tree, Node)
-    return make_window(trees, tree.get("window"), this=identifier(tree.get("identifier")))
+    return make_window(trees, node.inner("window"), this=identifier(node.get("identifier")))
 
 
 def make_items(trees: Trees, node: Node) -> list[exp.Expr]:
-    """The items of SELECT or THEN RETURN."""
-    return [make_item(trees, each) for each in node.list("select_item")]
+    """The items of the list of a SELECT or a THEN RETURN."""
+    return [make_item(trees, each) for each in node.inner("select_list").nodes("select_item")]
 
 
-def make_item(trees: Trees, tree: Tree) -> exp.Expr:
+def make_item(trees: Trees, node: Node) -> exp.Expr:
     """An item: an expression, with a name or without, or what a star stands for."""
-    assert isinstance(tree, Node)
-    name, first = tree.parts[0]
+    name, first = node.parts[0]
     if name == "expression":
         made = trees.expression(first)
-        alias = tree.find("identifier")
+        alias = node.find("identifier")
         return made if alias is None else exp.Alias(this=made, alias=identifier(alias))
-    star = make_star(trees, tree)
+    star = make_star(trees, node)
     if name == "star":
         return star
     assert isinstance(first, Node)
@@ -153,25 +149,12 @@ def make_star(trees: Trees, node: Node) -> exp.Star:
         return made
     left_out = modifiers.node("star_except")
     if left_out is not None:
-        listed = left_out.node("identifiers")
-        assert listed is not None
-        names = [exp.Column(this=identifier(each)) for each in listed.list("identifier")]
-        made.set("except_", names)
-    renamed = modifiers.node("star_rename")
-    if renamed is not None:
-        items = [each for each in renamed.list("pipe_rename_item") if isinstance(each, Node)]
-        made.set("rename", [rename_item(each) for each in items])
+        made.set("except_", [exp.Column(this=each) for each in list_names(left_out)])
     replaced = modifiers.node("star_replace")
     if replaced is not None:
-        items = [each for each in replaced.list("replace_item") if isinstance(each, Node)]
-        made.set("replace", [replace_item(trees, each) for each in items])
+        items = [replace_item(trees, each) for each in replaced.nodes("replace_item")]
+        made.set("replace", items)
     return made
-
-
-def rename_item(node: Node) -> exp.Alias:
-    """a AS b"""
-    old, new = node.list("identifier")
-    return exp.Alias(this=exp.Column(this=identifier(old)), alias=identifier(new))
 
 
 def replace_item(trees: Trees, node: Node) -> exp.Alias:
@@ -184,20 +167,19 @@ def make_group(trees: Trees, node: Node) -> exp.Group:
     if node.has("group_by_all"):
         return exp.Group(all=True)
     return exp.Group(
-        expressions=[make_grouping(trees, each) for each in node.list("grouping_item")]
+        expressions=[make_grouping(trees, each) for each in node.nodes("grouping_item")]
     )
 
 
-def make_grouping(trees: Trees, tree: Tree) -> exp.Expr:
+def make_grouping(trees: Trees, node: Node) -> exp.Expr:
     """A key of GROUP BY, or several sets of keys."""
-    assert isinstance(tree, Node)
-    name, first = tree.parts[0]
+    name, first = node.parts[0]
     if name == "LPAR":
         return exp.Tuple()
     if name == "expression":
         return trees.expression(first)
     assert isinstance(first, Node)
     if name == "grouping_sets":
-        sets = [make_grouping(trees, each) for each in first.list("grouping_set")]
+        sets = [make_grouping(trees, each) for each in first.nodes("grouping_set")]
         return exp.GroupingSets(expressions=sets)
     return (exp.Rollup if name == "rollup" else exp.Cube)(expressions=make_all(trees, first))

@@ -12,12 +12,15 @@ from emulator.sql.googlesql.trees import (
     column,
     identifier,
     is_plain,
+    list_names,
+    make,
     make_all,
     names_of,
     table,
     unread,
 )
-from emulator.sql.grammar.nodes import Node, Tree
+from emulator.sql.grammar.nodes import Node, Tree, list_links, spell_path
+from emulator.sql.grammar.rules import list_conditions
 from emulator.sql.parsed import HINTS
 
 OFFSET = "offset"
@@ -34,42 +37,25 @@ def make_from(trees: Trees, query: exp.Expr, clause: Node) -> None:
 
 def make_joined(trees: Trees, tree: Tree) -> tuple[exp.Expr, list[exp.Join]]:
     """The first of some relations, and the joins of the others, from left to right."""
-    links: list[Node] = []
-    while isinstance(tree, Node) and tree.rule in {"from_items", "join"} and len(tree.parts) > 1:
-        links.append(tree)
-        tree = tree.parts[0][1]
-    if isinstance(tree, Node) and tree.rule in {"from_items", "join"}:
-        tree = tree.parts[0][1]
+    first, links = list_links(tree, "from_items", "join")
     joins: list[exp.Join] = []
-    for link in reversed(links):
-        joins.append(make_join(trees, link))
-        for condition in list_conditions(link):
-            close_join(trees, joins, condition)
-    return make_relation(trees, tree), joins
+    for link in links:
+        if len(link.parts) > 1:
+            add_join(trees, joins, link)
+    return make_relation(trees, first), joins
 
 
-def make_join(trees: Trees, link: Node) -> exp.Join:
-    """A join without its conditions. A comma is a cross join."""
-    words = {name for name, _ in link.parts[1:]}
-    is_join = "JOIN" in words
+def add_join(trees: Trees, joins: list[exp.Join], link: Node) -> None:
+    """Adds a join with its conditions. A comma is a cross join."""
+    words = {name for name, _ in link.parts}
     tree = next(part for part in reversed(link.parts) if part[0] != "join_conditions")[1]
     made = exp.Join(this=make_relation(trees, tree))
-    if not is_join or "CROSS" in words:
+    if "JOIN" not in words or "CROSS" in words:
         made.set("kind", "CROSS")
     made.set("side", next((side for side in SIDES if side in words), None))
-    return made
-
-
-def list_conditions(link: Node) -> list[Node]:
-    """The conditions behind a join, from left to right."""
-    conditions: list[Node] = []
-    node = link.node("join_conditions")
-    while node is not None:
-        condition = node.node("join_condition")
-        assert condition is not None
-        conditions.insert(0, condition)
-        node = node.node("join_conditions")
-    return conditions
+    joins.append(made)
+    for condition in list_conditions(link):
+        close_join(trees, joins, condition)
 
 
 def close_join(trees: Trees, joins: list[exp.Join], condition: Node) -> None:
@@ -85,9 +71,7 @@ def close_join(trees: Trees, joins: list[exp.Join], condition: Node) -> None:
     if inner:
         join.this.set("joins", [*(join.this.args.get("joins") or ()), *inner])
     if condition.has("USING"):
-        listed = condition.node("identifiers")
-        assert listed is not None
-        join.set("using", [identifier(each) for each in listed.list("identifier")])
+        join.set("using", list_names(condition))
     else:
         (test,) = make_all(trees, condition)
         join.set("on", test)
@@ -120,74 +104,63 @@ def make_relation(trees: Trees, tree: Tree) -> exp.Expr:
 
 def make_path(trees: Trees, node: Node) -> exp.Expr:
     """A table, a path to an array, or UNNEST."""
-    name, path = node.parts[0]
-    alias = alias_of(node)
+    path = node.find("path")
     offset = node.node("with_offset")
-    if name == "unnest" or offset is not None:
-        array = (
-            make_unnest(trees, path) if name == "unnest" else exp.Unnest(expressions=[column(path)])
-        )
-        if alias is None and name != "unnest":
-            alias = names_of(path)[-1]
-        if alias is not None:
-            array.set("alias", exp.TableAlias(columns=[alias]))
-        if offset is not None:
-            array.set("offset", alias_of(offset) or exp.to_identifier(OFFSET))
-        return array
-    made = table(path)
+    if path is not None and offset is None:
+        return name_table(path, node)
+    alias = alias_of(node)
+    if path is None:
+        array = make_unnest(trees, node.inner("unnest"))
+    else:
+        array = exp.Unnest(expressions=[column(path)])
+        alias = alias or names_of(path)[-1]
     if alias is not None:
-        made.set("alias", exp.TableAlias(this=alias))
-    hints = read_hints(node)
-    if hints:
-        made.meta[HINTS] = hints
-    return made
+        array.set("alias", exp.TableAlias(columns=[alias]))
+    if offset is not None:
+        array.set("offset", alias_of(offset) or exp.to_identifier(OFFSET))
+    return array
 
 
-def make_unnest(trees: Trees, tree: Tree) -> exp.Unnest:
+def make_unnest(trees: Trees, node: Node) -> exp.Unnest:
     """UNNEST(array)"""
-    assert isinstance(tree, Node)
-    items = tree.list("unnest_item")
-    if tree.has("named_argument") or any(
-        isinstance(each, Node) and each.has("AS") for each in items
-    ):
+    items = node.nodes("unnest_item")
+    if node.has("named_argument") or any(each.has("AS") for each in items):
         raise unread("UNNEST of several arrays")
-    arrays = [each for item in items if isinstance(item, Node) for each in make_all(trees, item)]
-    return exp.Unnest(expressions=arrays)
+    return exp.Unnest(expressions=[make(trees, each) for each in items])
 
 
 def make_table_function(trees: Trees, node: Node) -> exp.Table:
     """f(...): a change stream's function, for example."""
     arguments: list[exp.Expr] = []
-    for each in node.list("table_argument"):
-        assert isinstance(each, Node)
+    for each in node.nodes("table_argument"):
         (name, _), *_ = each.parts
         if name != "argument":
             raise unread(f"{name} as an argument of a table function")
-        arguments.append(argument(trees, each.get(name)))
+        arguments.append(argument(trees, each.inner(name)))
     path = node.parts[0][1]
-    called = exp.Anonymous(
-        this=".".join(each.name for each in names_of(path)), expressions=arguments
-    )
-    return exp.Table(this=called)
+    return exp.Table(this=exp.Anonymous(this=spell_path(path), expressions=arguments))
 
 
 def make_sampled(trees: Trees, node: Node) -> exp.Expr:
-    """TABLESAMPLE"""
+    """A relation with TABLESAMPLE"""
     made = make_relation(trees, node.parts[0][1])
-    size = node.node("sample_size")
-    assert size is not None
-    count = size.parts[0][1]
+    made.set("sample", make_sample(trees, node))
+    return made
+
+
+def make_sample(trees: Trees, node: Node) -> exp.TableSample:
+    """TABLESAMPLE"""
+    size = node.inner("sample_size")
     if size.has("PARTITION") or size.has("CAST"):
         raise unread("This size of TABLESAMPLE")
     unit = "percent" if size.has("PERCENT") else "size"
-    method = exp.Var(this=identifier(node.get("identifier")).name)
-    sample = exp.TableSample(method=method, **{unit: trees.expression(count)})
+    made = exp.TableSample(
+        method=exp.Var(this=identifier(node.get("identifier")).name),
+        **{unit: trees.expression(size.parts[0][1])},
+    )
     suffix = node.node("sample_suffix")
     if suffix is not None:
-        repeated = suffix.node("repeatable")
-        assert repeated is not None
-        sample.set("seed", trees.expression(repeated.parts[2][1]))
-    made.set("sample", sample)
+        made.set("seed", trees.expression(suffix.inner("repeatable").parts[2][1]))
     return made
 
 

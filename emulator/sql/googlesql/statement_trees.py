@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from itertools import count
 
 from sqlglot import exp
 
@@ -15,6 +16,7 @@ from emulator.sql.googlesql import (
     query_trees,
 )
 from emulator.sql.googlesql.hint_trees import read_hints
+from emulator.sql.googlesql.pipe_trees import Pipeline
 from emulator.sql.googlesql.trees import Maker, Trees, unread
 from emulator.sql.grammar.check import read
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
@@ -36,6 +38,9 @@ STATEMENTS: dict[str, Callable[[Trees, Node], Parsed]] = {
 class StatementTrees:
     """Makes the trees of one statement."""
 
+    def __init__(self) -> None:
+        self._numbers = count(1)
+
     def expression(self, tree: Tree) -> exp.Expr:
         """Any expression. Raises UNIMPLEMENTED, by its name, for what has no tree."""
         if isinstance(tree, Leaf):
@@ -46,10 +51,16 @@ class StatementTrees:
         return maker(self, tree)
 
     def query(self, node: Node) -> exp.Expr:
-        """The query in a node."""
-        inside = node.node("query")
-        assert inside is not None
+        """The query in a node, without its parentheses."""
+        inside = node.inner("query")
+        piped = inside.node("piped")
+        if piped is not None:
+            return Pipeline(self, piped).make()
         return query_trees.make_query(self, inside)
+
+    def hidden_name(self) -> str:
+        """A name for a column that no statement can name otherwise."""
+        return f"$pipe{next(self._numbers)}"
 
 
 def read_statement(sql: str, type_names: Collection[str] = (), locks: bool = True) -> Parsed:

@@ -25,7 +25,11 @@ class Trees(Protocol):
         ...
 
     def query(self, node: Node) -> exp.Expr:
-        """A query: what stands in parentheses, without them."""
+        """The query in a node, without its parentheses."""
+        ...
+
+    def hidden_name(self) -> str:
+        """A name for a column that no statement can name otherwise."""
         ...
 
 
@@ -39,7 +43,7 @@ def unread(what: str) -> SpannerError:
 
 def make_all(trees: Trees, node: Node, *names: str) -> list[exp.Expr]:
     """The trees of the parts of these names, by default of the expressions."""
-    return [trees.expression(each) for each in node.list(*(names or ("expression",)))]
+    return [trees.expression(each) for each in node.trees(*(names or ("expression",)))]
 
 
 def make(trees: Trees, node: Node, name: str = "expression") -> exp.Expr:
@@ -47,9 +51,9 @@ def make(trees: Trees, node: Node, name: str = "expression") -> exp.Expr:
     return trees.expression(node.get(name))
 
 
-def names_of(path: Tree) -> list[exp.Identifier]:
-    """The names of a path."""
-    words = [each for each in leaves(path) if each.rule == "IDENTIFIER"]
+def names_of(*paths: Tree) -> list[exp.Identifier]:
+    """The names of a path, or of several."""
+    words = [each for each in leaves(*paths) if each.rule == "IDENTIFIER"]
     return [identifier(each) for each in words]
 
 
@@ -57,11 +61,6 @@ def identifier(leaf: Tree) -> exp.Identifier:
     """A name."""
     assert isinstance(leaf, Leaf)
     return exp.Identifier(this=read_name(leaf.text))
-
-
-def spell(path: Tree) -> str:
-    """A path with dots, without backquotes."""
-    return ".".join(each.name for each in names_of(path))
 
 
 def column(path: Tree) -> exp.Expr:
@@ -87,6 +86,11 @@ def qualify(names: Sequence[exp.Expr]) -> exp.Expr:
     for each in rest:
         tree = exp.Dot(this=tree, expression=each)
     return tree
+
+
+def list_names(node: Node) -> list[exp.Identifier]:
+    """The names in a part ``identifiers``: (a, b)"""
+    return [identifier(each) for each in node.inner("identifiers").trees("identifier")]
 
 
 def is_plain(path: Tree) -> bool:

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from emulator.sql.googlesql.trees import identifier, spell, unread
-from emulator.sql.grammar.nodes import Node, Tree
+from emulator.sql.googlesql.trees import identifier, unread
+from emulator.sql.grammar.nodes import Node, spell_path
 
 KINDS = {
     "BOOL": "BOOLEAN",
@@ -26,20 +26,18 @@ KINDS = {
 """The names that the trees have for Spanner's types."""
 
 
-def data_type(tree: Tree) -> exp.DataType:
+def data_type(node: Node) -> exp.DataType:
     """A type; what is no type of Spanner's own is one of the proto bundle."""
-    assert isinstance(tree, Node)
-    if tree.has("collate"):
+    if node.has("collate"):
         raise unread("COLLATE in a type")
-    name, inner = tree.parts[0]
+    name, inner = node.parts[0]
     if name in {"array_type", "struct_type"}:
-        assert isinstance(inner, Node)
-        type_ = array_type(inner) if name == "array_type" else struct_type(inner)
+        type_ = (array_type if name == "array_type" else struct_type)(node.inner(name))
     elif name == "range_type":
         raise unread("the type RANGE")
     else:
-        type_ = named_type("INTERVAL" if name == "INTERVAL" else spell(inner))
-    if tree.has("type_parameters"):
+        type_ = named_type("INTERVAL" if name == "INTERVAL" else spell_path(inner))
+    if node.has("type_parameters"):
         type_.set("expressions", [exp.DataTypeParam()])
     return type_
 
@@ -56,19 +54,18 @@ def named_type(name: str) -> exp.DataType:
 
 def array_type(node: Node) -> exp.DataType:
     """ARRAY<T>"""
-    element = data_type(node.get("type"))
+    element = data_type(node.inner("type"))
     return exp.DataType(this=exp.DataType.Type.ARRAY, expressions=[element], nested=True)
 
 
 def struct_type(node: Node) -> exp.DataType:
     """STRUCT<a T, U>"""
-    fields = [struct_field(each) for each in node.list("struct_field")]
+    fields = [struct_field(each) for each in node.nodes("struct_field")]
     return exp.DataType(this=exp.DataType.Type.STRUCT, expressions=fields, nested=True)
 
 
-def struct_field(tree: Tree) -> exp.Expr:
+def struct_field(node: Node) -> exp.Expr:
     """A field, with a name or without."""
-    assert isinstance(tree, Node)
-    type_ = data_type(tree.get("type"))
-    name = tree.find("identifier")
+    type_ = data_type(node.inner("type"))
+    name = node.find("identifier")
     return type_ if name is None else exp.ColumnDef(this=identifier(name), kind=type_)

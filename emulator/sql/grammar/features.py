@@ -42,8 +42,8 @@ def refuse_features(outline: Outline) -> None:
     """Raises INVALID_ARGUMENT for the first form that Spanner lacks, FeatureError for the first
     that the server lacks."""
     for part in outline.find(*REFUSED):
-        raise errors.invalid_argument(REFUSED[part.rule.origin])
-    if any("path" in part.rule.symbols for part in outline.find(TYPED_ROWS)):
+        raise errors.invalid_argument(REFUSED[part.rule])
+    if any(part.has("path") for part in outline.find(TYPED_ROWS)):
         raise FeatureError("SELECT AS with the name of a type")
     for part in outline.find(*FEATURES):
-        raise FeatureError(FEATURES[part.rule.origin])
+        raise FeatureError(FEATURES[part.rule])

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from emulator import errors
+from emulator.sql.grammar.nodes import Node, leaves, spell_path
 from emulator.sql.grammar.outline import Outline
-from emulator.sql.grammar.parser import Reduction
 
 JOIN_HINTS = {
     *("FORCE_JOIN_ORDER", "JOIN_METHOD", "JOIN_TYPE", "HASH_JOIN_BUILD_SIDE", "BATCH_MODE"),
@@ -35,24 +37,20 @@ ENGINE = "SPANNER"
 
 def check_hints(outline: Outline) -> None:
     """Raises INVALID_ARGUMENT for a hint for Spanner that Spanner does not know."""
-    entries = outline.find("hint_entry")
-    for part in outline.find(*HINTS):
-        if "hint" not in part.rule.symbols:
-            continue
-        place = part.rule.symbols.index("hint")
-        start = part.starts[place]
-        end = part.starts[place + 1] if place + 1 < len(part.starts) else part.end
-        for entry in entries:
-            if start <= entry.starts[0] < end:
-                check_entry(outline, entry, HINTS[part.rule.origin])
+    for node in outline.find(*HINTS):
+        for hint in node.nodes("hint"):
+            for names, _ in read_entries(hint):
+                if names[-1] not in HINTS[node.rule]:
+                    raise errors.invalid_argument(f"Unsupported hint: {names[-1]}.")
 
 
-def check_entry(outline: Outline, entry: Reduction, known: set[str]) -> None:
-    """Checks one hint; those of other engines are passed over."""
-    names = [
-        outline.tokens[start].text.strip("`").upper()
-        for start, symbol in zip(entry.starts, entry.rule.symbols, strict=True)
-        if symbol == "hint_name"
-    ]
-    if (len(names) == 1 or names[0] == ENGINE) and names[-1] not in known:
-        raise errors.invalid_argument(f"Unsupported hint: {names[-1]}.")
+def read_entries(hint: Node) -> Iterator[tuple[list[str], str]]:
+    """The hints for Spanner: the parts of their names, in capitals, and their values as written.
+
+    Those for other engines are passed over.
+    """
+    body = hint.node("hint_body")
+    for entry in body.nodes("hint_entry") if body is not None else ():
+        names = [spell_path(each).upper() for each in entry.trees("hint_name")]
+        if len(names) == 1 or names[0] == ENGINE:
+            yield names, "".join(leaf.text for leaf in leaves(entry.get("expression")))

@@ -5,14 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from emulator.sql.grammar.literals import read_name
 from emulator.sql.grammar.tokens import Token
 
 
 class Leaf(NamedTuple):
-    """A token, and the terminal that it is."""
+    """A token, the terminal that it is, and its number in the statement."""
 
     rule: str
     token: Token
+    start: int
 
     @property
     def text(self) -> str:
@@ -23,12 +25,13 @@ class Leaf(NamedTuple):
 class Node(NamedTuple):
     """A rule, and its parts in their order: each with the name that the rule has for it.
 
-    A rule whose name begins with an underscore is no node: its parts stand in the node around it;
-    but operators and what is in ``table.NODES`` are.
+    ``start`` is the number of its first token. A rule whose name begins with an underscore is no
+    node: its parts stand in the node around it; but operators and what is in ``table.NODES`` are.
     """
 
     rule: str
     parts: tuple[Part, ...]
+    start: int
 
     def find(self, name: str) -> Tree | None:
         """The first part of this name."""
@@ -49,9 +52,20 @@ class Node(NamedTuple):
             raise KeyError(f"{self.rule} has no {name}")
         return tree
 
-    def list(self, *names: str) -> list[Tree]:
+    def inner(self, name: str) -> Node:
+        """As ``get``, where the part is never a token."""
+        tree = self.get(name)
+        if isinstance(tree, Leaf):
+            raise KeyError(f"{name} of {self.rule} is a token")
+        return tree
+
+    def trees(self, *names: str) -> list[Tree]:
         """The parts of these names."""
         return [tree for each, tree in self.parts if each in names]
+
+    def nodes(self, name: str) -> list[Node]:
+        """The parts of this name that are no tokens."""
+        return [tree for each, tree in self.parts if each == name and isinstance(tree, Node)]
 
     def has(self, name: str) -> bool:
         """Whether there is a part of this name."""
@@ -62,12 +76,30 @@ Tree = Node | Leaf
 Part = tuple[str, Tree]
 
 
-def leaves(tree: Tree) -> Iterator[Leaf]:
+def leaves(*trees: Tree) -> Iterator[Leaf]:
     """The tokens, from left to right."""
-    pending: list[Tree] = [tree]
+    pending = list(reversed(trees))
     while pending:
         each = pending.pop()
         if isinstance(each, Leaf):
             yield each
         else:
             pending += [part for _, part in reversed(each.parts)]
+
+
+def spell_path(path: Tree) -> str:
+    """A path, or a word, without backquotes."""
+    return "".join(read_name(leaf.text) for leaf in leaves(path))
+
+
+def list_links(tree: Tree, *rules: str) -> tuple[Tree, list[Node]]:
+    """What a chain begins with, and its links from left to right.
+
+    A chain, such as a + b - c, is a node of one of some rules whose first part is one, too. It may
+    be longer than Python's stack is deep.
+    """
+    links: list[Node] = []
+    while isinstance(tree, Node) and tree.rule in rules:
+        links.append(tree)
+        tree = tree.parts[0][1]
+    return tree, links[::-1]

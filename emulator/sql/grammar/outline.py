@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from emulator.sql.functions.callers import check_caller
 from emulator.sql.grammar.messages import describe_wrong_token
-from emulator.sql.grammar.nodes import Tree
-from emulator.sql.grammar.parser import Parser, Reduction
+from emulator.sql.grammar.nodes import Node, Tree
+from emulator.sql.grammar.parser import Parser
 from emulator.sql.grammar.table import END, read_table
 from emulator.sql.grammar.tokens import (
     TOKENS_BETWEEN_CHECKS,
@@ -35,24 +36,24 @@ class FeatureError(Exception):
 
 @dataclass(frozen=True, slots=True)
 class Outline:
-    """A well-formed statement: its tokens, the watched parts, the innermost first, and its tree."""
+    """A well-formed statement: its tree, and the nodes of this by their rules, the innermost
+    first."""
 
-    tokens: tuple[Token, ...]
-    parts: tuple[Reduction, ...]
     tree: Tree
+    nodes: Mapping[str, Sequence[Node]]
 
-    def find(self, *names: str) -> list[Reduction]:
-        """The parts of these rules."""
-        return [each for each in self.parts if each.rule.origin in names]
+    def find(self, *rules: str) -> list[Node]:
+        """The nodes of these rules."""
+        return [node for rule in rules for node in self.nodes.get(rule, ())]
 
 
-def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
+def parse(sql: str, start: str) -> Outline:
     """Parses a statement or an expression (``start``).
 
     Raises GrammarError for what is no GoogleSQL, FeatureError for what is read up to there only.
     """
     tokens = scan(sql)
-    parser = Parser(read_table(), start, watched)
+    parser = Parser(read_table(), start)
     classifier = Classifier(tokens, parser)
     for number, token in enumerate(tokens):
         if number % TOKENS_BETWEEN_CHECKS == 0:
@@ -64,7 +65,7 @@ def parse(sql: str, start: str, watched: frozenset[str]) -> Outline:
         else:
             terminals = [classifier.classify(number)]
         take(parser, terminals, number, token)
-    return Outline(tuple(tokens), tuple(parser.reductions), parser.tree)
+    return Outline(parser.tree, parser.nodes)
 
 
 def take(parser: Parser, terminals: list[str], number: int, token: Token) -> None:

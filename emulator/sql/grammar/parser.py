@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass, field
 
 from emulator.sql.grammar.nodes import Leaf, Node, Part, Tree
@@ -11,40 +12,24 @@ from emulator.sql.grammar.tokens import Token
 ONE_PART = frozenset({Form.RENAMED, Form.PASSED})
 
 
-@dataclass(frozen=True, slots=True)
-class Reduction:
-    """A part of the statement: its rule, the tokens where its symbols start, the token after it."""
-
-    rule: Rule
-    starts: tuple[int, ...]
-    end: int
-
-
 @dataclass(slots=True)
 class Parser:
-    """The state of one parse.
-
-    ``watched`` are the origins of the rules whose reductions are kept, in the order in which they
-    end: the innermost first.
-    """
+    """The state of one parse. ``nodes`` are those that have ended, by their rules: the innermost
+    first."""
 
     table: Table
     start: str
-    watched: frozenset[str]
-    reductions: list[Reduction] = field(default_factory=list)
+    nodes: dict[str, list[Node]] = field(default_factory=lambda: defaultdict(list))
     stack: list[int] = field(default_factory=list)
-    starts: list[int] = field(default_factory=list)
-    values: list[Part | tuple[Part, ...]] = field(default_factory=list)
-    climbs: dict[tuple[int, int, str], Climb] = field(init=False)
+    parts: list[Part | tuple[Part, ...]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.stack.append(self.table.starts[self.start])
-        self.climbs = self.table.climbs.setdefault(self.watched, {})
 
     @property
     def tree(self) -> Tree:
         """What was parsed."""
-        tree = self.values[-1][1]
+        tree = self.parts[-1][1]
         assert isinstance(tree, Leaf | Node)
         return tree
 
@@ -82,11 +67,10 @@ class Parser:
                 return False
             if action >= 0:
                 stack.append(action)
-                self.starts.append(number)
-                self.values.append((terminal, Leaf(terminal, token)))
+                self.parts.append((terminal, Leaf(terminal, token, number)))
                 return True
             rule = rules[-1 - action]
-            if rule.form in ONE_PART and rule.origin not in self.watched:
+            if rule.form in ONE_PART:
                 stack[-1], name = self.climb(terminal)
                 if name:
                     self.rename(name)
@@ -99,61 +83,50 @@ class Parser:
         """The reductions of one part to one part, such as a sum of one."""
         states, below = self.table.states, self.stack[-2]
         key = (below, self.stack[-1], terminal)
-        climb = self.climbs.get(key)
+        climb = self.table.climbs.get(key)
         if climb is None:
             state, name = self.stack[-1], ""
             while True:
                 action = states[state].get(terminal, 0)
                 rule = self.table.rules[-1 - action] if action < 0 else None
-                if rule is None or rule.form not in ONE_PART or rule.origin in self.watched:
+                if rule is None or rule.form not in ONE_PART:
                     break
                 name = rule.origin if rule.form is Form.RENAMED else name
                 state = states[below][rule.origin]
-            climb = self.climbs[key] = state, name
+            climb = self.table.climbs[key] = state, name
         return climb
 
     def rename(self, name: str) -> None:
         """The last part has the name of another rule."""
-        last = self.values[-1]
+        last = self.parts[-1]
         if isinstance(last[0], str):
-            self.values[-1] = (name, last[1])
+            self.parts[-1] = (name, last[1])
 
     def reduce(self, rule: Rule, number: int) -> None:
-        """Replaces the symbols of a rule by its origin."""
-        length, stack, starts = rule.length, self.stack, self.starts
-        if rule.origin in self.watched:
-            children = tuple(starts[len(starts) - length :])
-            self.reductions.append(Reduction(rule, children, number))
-        self.join_parts(rule)
-        if length > 1:
-            del stack[-length:]
-            del starts[1 - length :]
-        elif length == 1:
-            del stack[-1]
-        else:
-            starts.append(number)
+        """Replaces the symbols of a rule by its origin, their parts by what its form says."""
+        stack, parts = self.stack, self.parts
+        first = len(parts) - rule.length
+        joined = join_parts(parts[first:])
+        del parts[first:], stack[len(stack) - rule.length :]
         stack.append(self.table.states[stack[-1]][rule.origin])
-
-    def join_parts(self, rule: Rule) -> None:
-        """Makes what the rule's form says of the last parts."""
-        if rule.form is Form.RENAMED:
-            self.rename(rule.origin)
-        if rule.form in ONE_PART:
+        if rule.form is Form.SPLICED:
+            parts.append(joined)
             return
-        values = self.values
-        first = len(values) - rule.length
-        parts: list[Part] = []
-        for each in values[first:]:
-            if each and isinstance(each[0], str):
-                parts.append(each)
-            else:
-                parts += each
-        del values[first:]
-        joined = tuple(parts)
-        values.append(
-            joined if rule.form is Form.SPLICED else (rule.origin, Node(rule.origin, joined))
-        )
+        node = Node(rule.origin, joined, joined[0][1].start if joined else number)
+        self.nodes[rule.origin].append(node)
+        parts.append((rule.origin, node))
 
     def list_expected(self) -> list[str]:
         """Every terminal that may come next."""
         return sorted(each for each in self.table.terminals if self.accepts(each))
+
+
+def join_parts(parts: list[Part | tuple[Part, ...]]) -> tuple[Part, ...]:
+    """Parts, and the parts of what is no node, in one row."""
+    joined: list[Part] = []
+    for each in parts:
+        if each and isinstance(each[0], str):
+            joined.append(each)
+        else:
+            joined += each
+    return tuple(joined)

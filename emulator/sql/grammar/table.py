@@ -87,8 +87,8 @@ class Table:
     names: dict[str, str]
     texts: dict[str, str]
     terminals: frozenset[str]
-    climbs: dict[frozenset[str], dict[tuple[int, int, str], Climb]] = field(default_factory=dict)
-    """What the parser has worked out of the table, by the rules that it watches."""
+    climbs: dict[tuple[int, int, str], Climb] = field(default_factory=dict)
+    """What the parser has worked out of the table: by the state below, its own, and a terminal."""
 
 
 def hash_grammar(text: str) -> str:

@@ -34,8 +34,6 @@ LITERALS = {
     Kind.INTEGER: "INTEGER",
     Kind.FLOAT: "FLOAT",
 }
-RENAME_STAR = "`$rename`"
-"""The word of pipes.py that stands behind a star."""
 WORDS = frozenset({Kind.WORD, Kind.QUOTED})
 
 
@@ -110,8 +108,6 @@ class Classifier:
             )
         if token.kind is Kind.SYMBOL:
             return self.classify_symbol(token.text, number)
-        if token.text == RENAME_STAR and self.parser.accepts("RENAME_STAR"):
-            return "RENAME_STAR"
         return LITERALS[token.kind]
 
     def classify_reserved(self, word: str, number: int) -> str:
