@@ -27,7 +27,7 @@ from emulator.sql.aggregates import AGGREGATE_CALLS, aggregate
 from emulator.sql.compiler import Call, Compiler, Handler
 from emulator.sql.parsed import PLUS_FUNCTION
 from emulator.sql.scope import Context, Scope
-from emulator.sql.signatures import SIGNATURES, overload
+from emulator.sql.signatures import SIGNATURES, overload, place_arguments
 from emulator.sql.types import Typed
 from emulator.sql.user_functions import call_function
 from emulator.sql.window_functions import WINDOW_FUNCTIONS
@@ -53,7 +53,6 @@ DEBUG_TOKENLIST DESTINATION_NODE_ID EDGES ELEMENT_DEFINITION_NAME ELEMENT_ID
 IS_ACYCLIC IS_FIRST IS_SIMPLE IS_TRAIL LABELS NODES PATH PATH_FIRST PATH_LAST
 PATH_LENGTH PROPERTY_NAMES SCORE SCORE_NGRAMS SEARCH SEARCH_NGRAMS
 SEARCH_SUBSTRING SNIPPET SOURCE_NODE_ID
-ZSTD_COMPRESS ZSTD_DECOMPRESS_TO_BYTES ZSTD_DECOMPRESS_TO_STRING
 """
 """Functions that Spanner has and this server has not."""
 
@@ -77,9 +76,8 @@ def compile_call(compiler: Compiler, node: exp.Anonymous, scope: Scope, context:
         if called is not None:
             return called
         raise errors.invalid_argument(f"Function not found: {node.name}")
-    if any(isinstance(each, exp.Kwarg) for each in node.expressions):
-        raise errors.invalid_argument(f"{name} has no named arguments")
-    items = [compiler.compile(each, scope, context) for each in node.expressions]
+    arguments = place_arguments(name, node.expressions)
+    items = [compiler.compile(each, scope, context) for each in arguments]
     return overload(name, items, context)
 
 

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
+from sqlglot import exp
+
 from emulator import errors
 from emulator.sql.coerce import coerce
 from emulator.sql.functions import GOOGLESQL
@@ -27,6 +31,19 @@ def overload(name: str, items: list[Typed], context: Context) -> Typed:
     raise errors.invalid_argument(
         f"No matching signature for function {name} for argument types: {types_given}"
     )
+
+
+def place_arguments(name: str, given: Sequence[exp.Expr]) -> list[exp.Expr]:
+    """The arguments of a call in the order of its signature: those with a name come last."""
+    placed = [each for each in given if not isinstance(each, exp.Kwarg)]
+    for each in given[len(placed) :]:
+        signature = SIGNATURES[name][0]
+        word = each.this.name.lower() if isinstance(each, exp.Kwarg) else ""
+        first = len(signature.arguments) - len(signature.named)
+        if word not in signature.named or first + signature.named.index(word) != len(placed):
+            raise errors.invalid_argument(f"{name} has no argument {word or 'behind a named one'}")
+        placed.append(each.expression)
+    return placed
 
 
 def is_forced(signature: Signature, items: list[Typed]) -> bool:

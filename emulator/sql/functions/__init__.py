@@ -14,6 +14,7 @@ from emulator.sql.functions import (
     bits,
     casts,
     collation,
+    compression,
     extremes,
     formatting,
     intervals,
@@ -45,7 +46,10 @@ LOG = logging.getLogger("emulator")
 UNFORESEEN = (ArithmeticError, ValueError)
 """What Python raises for values that are too large, too long or malformed."""
 
-GOOGLESQL = (text, regular_expressions, network, numbers, mathematics, bits, arrays, time)
+GOOGLESQL = (
+    *(text, regular_expressions, network, numbers, mathematics, bits, arrays, time),
+    compression,
+)
 POSTGRESQL = (
     *(postgres_text, postgres_numbers, postgres_patterns, postgres_times, postgres_intervals),
     *(postgres_json, postgres_json_members, postgres_formats),

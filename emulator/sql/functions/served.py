@@ -13,13 +13,15 @@ Function = Callable[..., object]
 @dataclass(frozen=True, slots=True)
 class Signature:
     """Arguments in order; the last ``optional`` ones may be left out; ``rest`` repeats the last.
-    ``function`` is its name in SQLite."""
+    ``function`` is its name in SQLite, ``named`` those of the last arguments, in small letters, if
+    statements may give them by name."""
 
     arguments: tuple[Type, ...]
     result: Type
     function: str
     optional: int = 0
     rest: bool = False
+    named: tuple[str, ...] = ()
 
     def argument_types(self, count: int) -> tuple[Type, ...]:
         """The types of the first ``count`` arguments."""
@@ -60,12 +62,14 @@ class ServedFunctions:
         optional: int = 0,
         rest: bool = False,
         postgres: str = "",
+        named: str = "",
     ) -> None:
         """One overload of a function with one or several names, and its name in ``postgres``.
 
         ``run`` is called with the values of the arguments, as ``values.forms`` stores them; a text
         is the name of a function that SQLite has already. Overloads that do the same have one name
-        in SQLite: ``function``, or the first of ``names``.
+        in SQLite: ``function``, or the first of ``names``. ``named`` are the names of the last
+        arguments, where a statement may use them.
         """
         listed = names.split()
         name = function or f"{self._prefix}{listed[0].lower()}"
@@ -73,7 +77,8 @@ class ServedFunctions:
             name = run
         else:
             assert self.at_run_time.setdefault(name, run) is run, f"{name} is two functions"
-        signature = Signature(tuple(arguments), result, name, optional, rest)
+        words = tuple(named.split())
+        signature = Signature(tuple(arguments), result, name, optional, rest, words)
         for each in listed:
             self.signatures.setdefault(each, []).append(signature)
         if postgres:

@@ -12,6 +12,8 @@ from google.cloud.spanner_v1.database import Database
 TEXTS: list[tuple[str, str]] = [
     ("SOUNDEX('ashcraft')", "a261"),
     ("SOUNDEX('Honeyman')", "H500"),
+    ("CAST(7 | 4 ^ 2 & 6 AS STRING)", "7"),
+    ("TO_HEX(b'é')", "c3a9"),
     ("TO_JSON_STRING(PARSE_JSON('0.39240506000000003'))", "0.39240506000000003"),
     ("TO_JSON_STRING(TO_JSON([0.39240506, 1.1, 1e15]))", "[0.39240506000000003,1.1,1e+15]"),
     (
