@@ -103,8 +103,6 @@ def net_call(compiler: Compiler, node: exp.Func, scope: Scope, context: Context)
     """NET. functions."""
     called = node.this
     name = f"NET.{called.name.upper()}"
-    if name in {"NET.PUBLIC_SUFFIX", "NET.REG_DOMAIN"}:
-        raise errors.unimplemented(f"the function {name}, which needs the list of public suffixes")
     if name not in SIGNATURES:
         raise errors.invalid_argument(f"Function not found: {name}")
     items = [compiler.compile(each, scope, context) for each in called.expressions]

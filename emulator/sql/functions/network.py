@@ -1,9 +1,12 @@
-"""NET. functions: IP addresses as bytes, and the host of a URL."""
+"""NET. functions: IP addresses as bytes, the host of a URL and its domain."""
 
 from __future__ import annotations
 
 import ipaddress
 import re
+from functools import lru_cache
+
+from publicsuffixlist import PublicSuffixList
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.served import ServedFunctions
@@ -102,11 +105,46 @@ def host(url: str) -> str | None:
     return name[: len(bare) + 1] or None
 
 
+@lru_cache(maxsize=1)
+def read_suffixes() -> PublicSuffixList:
+    """The list of publicsuffix.org that was installed, without the domains of companies."""
+    return PublicSuffixList(accept_unknown=False, only_icann=True)
+
+
+def public_suffix(url: str) -> str | None:
+    """NET.PUBLIC_SUFFIX: of the host as it is written; NULL where it has none."""
+    return take_labels(url, 0)
+
+
+def registered_domain(url: str) -> str | None:
+    """NET.REG_DOMAIN: the public suffix and the label before it."""
+    return take_labels(url, 1)
+
+
+def take_labels(url: str, before: int) -> str | None:
+    """The public suffix of a host, with some labels before it. Letters' case, scripts and a last
+    dot stay."""
+    written = host(url) or ""
+    name = written.rstrip(".")
+    labels = name.split(".")
+    try:
+        known = ".".join(label.encode("idna").decode().lower() for label in labels)
+    except UnicodeError:  # an empty label, or one that no name can have
+        return None
+    suffix = read_suffixes().publicsuffix(known) if name else None
+    count = suffix.count(".") + 1 + before if suffix else len(labels) + 1
+    if count > len(labels):
+        return None
+    return ".".join(labels[-count:]) + written[len(name) :]
+
+
 def build_served() -> ServedFunctions:
     """What statements call."""
     served = ServedFunctions("fn_")
     add = served.add
     add("NET.HOST", [STRING], STRING, host, function="fn_net_host")
+    add("NET.PUBLIC_SUFFIX", [STRING], STRING, public_suffix, function="fn_net_public_suffix")
+    add("NET.REG_DOMAIN", [STRING], STRING, registered_domain, function="fn_net_reg_domain")
     parse = "fn_ip_from_string"
     add("NET.IP_FROM_STRING", [STRING], BYTES, ip_from_string, function=parse)
     add("NET.SAFE_IP_FROM_STRING", [STRING], BYTES, f"safe_{parse}")
