@@ -42,7 +42,7 @@ from emulator.sql.functions import (
 from emulator.sql.functions import json as json_functions
 from emulator.sql.functions.callers import waiting
 from emulator.sql.functions.regular_expressions import regexp_extract_all
-from emulator.sql.grammar.check import read_statement
+from emulator.sql.googlesql.statement_trees import read_statement
 
 NOTICED = 0.03
 """Seconds of CPU from which on growth is looked at."""

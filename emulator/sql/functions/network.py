@@ -17,6 +17,8 @@ SCHEME = re.compile(r"(?:[^:/?#\\]*:)?[/\\]{2}")
 PLACE = re.compile(r"[^/?#\\]*")
 ADDRESS = re.compile(r"(?:\[[^\[\]]*[\[\]]?)?[^:]*")
 BLANKS = " \t\n\v\f\r"
+LABEL_MAX = 63
+"""Characters between two dots of a host (RFC 1035)."""
 
 
 def check_size(address: bytes, name: str) -> bytes:
@@ -127,6 +129,8 @@ def take_labels(url: str, before: int) -> str | None:
     written = host(url) or ""
     name = written.rstrip(".")
     labels = name.split(".")
+    if max(map(len, labels)) > LABEL_MAX:
+        return None
     try:
         known = ".".join(label.encode("idna").decode().lower() for label in labels)
     except UnicodeError:  # an empty label, or one that no name can have
