@@ -16,7 +16,7 @@ from emulator.sql.coerce import coerce
 from emulator.sql.consumption import record, refuse_unread
 from emulator.sql.dml import DmlCompiler, table_scope
 from emulator.sql.googlesql import statement_trees as googlesql
-from emulator.sql.grammar.places import mark_place
+from emulator.sql.grammar.places import find_name, mark_place
 from emulator.sql.long_lists import fold_long_lists
 from emulator.sql.parsed import Parsed
 from emulator.sql.postgres import query_trees
@@ -139,12 +139,12 @@ def nested_too_deeply() -> SpannerError:
 def locate_error(error: SpannerError, sql: str) -> SpannerError:
     """The error with line, column and a mark under the name that was not found."""
     missing = NAME_NOT_FOUND.fullmatch(error.message)
-    place = missing and re.search(rf"(?<![\w`]){re.escape(missing[1])}(?!\w)", sql)
+    offset = find_name(sql, missing[1]) if missing else None
     if TYPE_MISMATCH.fullmatch(error.message):
-        place = re.search(r"[^(\s]", sql)
-    if not place:
+        offset = len(sql) - len(sql.lstrip("( \t\n\r"))
+    if offset is None:
         return error
-    return SpannerError(error.code, f"{error.message} {mark_place(sql, place.start())}")
+    return SpannerError(error.code, f"{error.message} {mark_place(sql, offset)}")
 
 
 def compile_parsed(

@@ -2,8 +2,27 @@
 
 from __future__ import annotations
 
+from emulator.sql.grammar.literals import read_name
+from emulator.sql.grammar.tokens import scan
+
 WIDTH_MAX = 80
 """Characters of a line that a message repeats."""
+NAMES_NO_COLUMN = {"AS", "@", "@@"}
+"""What a name stands behind that is an alias or a parameter."""
+
+
+def find_name(sql: str, path: str) -> int | None:
+    """Where a well-formed statement first has a path: not in a literal or a comment, and not as an
+    alias."""
+    tokens, names = scan(sql), path.split(".")
+    width = 2 * len(names) - 1
+    for number in range(len(tokens) - width):
+        words = tokens[number : number + width]
+        behind = tokens[number - 1].text.upper() if number else ""
+        named = [read_name(each.text) for each in words[::2]] == names
+        if named and behind not in NAMES_NO_COLUMN and {w.text for w in words[1::2]} <= {"."}:
+            return words[0].start
+    return None
 
 
 def mark_place(sql: str, offset: int) -> str:

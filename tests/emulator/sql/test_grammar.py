@@ -183,3 +183,19 @@ def test_deep_nesting_is_no_internal_error(database: Database) -> None:
 def test_the_parse_table_is_of_the_grammar() -> None:
     """Else: ``python -m emulator.sql.grammar.generate``."""
     assert make_table() == read_table_file()
+
+
+@pytest.mark.ddl(*DDL)
+@pytest.mark.parametrize(
+    ("sql", "place"),
+    [
+        ("SELECT 'none' AS none1, none FROM S", "1:25"),
+        ("SELECT 1 AS none -- none\nFROM S WHERE\n none = 1", "3:2"),
+        ("SELECT s.Id, `none` FROM S AS s", "1:14"),
+        ("SELECT @none, none", "1:15"),
+        ("SELECT 1 FROM none.T", "1:15"),
+    ],
+)
+def test_a_name_that_is_unknown_has_its_place(database: Database, sql: str, place: str) -> None:
+    with pytest.raises(exceptions.InvalidArgument, match=rf"none.* \[at {place}\]"):
+        ask(database, sql)
