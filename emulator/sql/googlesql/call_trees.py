@@ -15,6 +15,7 @@ from emulator.sql.googlesql.trees import (
     names_of,
     unread,
 )
+from emulator.sql.grammar.literals import read_name
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 
 
@@ -30,32 +31,25 @@ def call(trees: Trees, node: Node) -> exp.Expr:
 
 
 def name_call(trees: Trees, callee: Tree, arguments: list[exp.Expr]) -> exp.Expr:
-    """A call of the function that a path names."""
+    """A call of the function that a path, or a word such as IF, names."""
     if isinstance(callee, Leaf):
-        return call_named(
-            callee.text if callee.rule != "IDENTIFIER" else identifier(callee).name, arguments
-        )
-    if callee.rule != "path":
-        called = exp.Anonymous(
-            this=identifier(callee.get("identifier")).name, expressions=arguments
-        )
+        return call_named(read_name(callee.text), arguments)
+    if callee.rule == "extended":
+        raise unread("An extension as the name of a function")
+    if callee.rule == "field":
+        called = call_named(identifier(callee.get("identifier")).name, arguments)
         return exp.Dot(this=trees.expression(callee.parts[0][1]), expression=called)
-    names = names_of(callee)
-    safe = names[0].name.upper() == "SAFE"
-    if safe:
-        names = names[1:]
-    if len(names) > 1 and names[0].name.upper() == "NET":
-        path = ".".join(each.name for each in names[1:])
-        made: exp.Expr = exp.NetFunc(this=exp.Anonymous(this=path, expressions=arguments))
-    elif len(names) > 1 and not safe:
-        called = exp.Anonymous(this=names[-1].name, expressions=arguments)
-        return exp.Dot.build([*names[:-1], called])
-    else:
-        path = ".".join(each.name for each in names)
-        made = (
-            exp.Anonymous(this=path, expressions=arguments) if safe else call_named(path, arguments)
-        )
-    return exp.SafeFunc(this=made) if safe else made
+    first, *names = names_of(callee)
+    path = ".".join(each.name for each in names)
+    if first.name.upper() == "NET":
+        return exp.NetFunc(this=exp.Anonymous(this=path, expressions=arguments))
+    if first.name.upper() != "SAFE":
+        last = exp.Anonymous(this=names.pop().name, expressions=arguments)
+        return exp.Dot.build([first, *names, last])
+    if names[0].name.upper() == "NET" and names[1:]:
+        path = path.partition(".")[2]
+        return exp.SafeFunc(this=exp.NetFunc(this=exp.Anonymous(this=path, expressions=arguments)))
+    return exp.SafeFunc(this=exp.Anonymous(this=path, expressions=arguments))
 
 
 def call_named(name: str, arguments: list[exp.Expr]) -> exp.Expr:

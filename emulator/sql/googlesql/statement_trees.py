@@ -43,10 +43,10 @@ class StatementTrees:
 
     def expression(self, tree: Tree) -> exp.Expr:
         """Any expression. Raises UNIMPLEMENTED, by its name, for what has no tree."""
-        if isinstance(tree, Leaf):
+        if isinstance(tree, Leaf) and tree.rule in literal_trees.LEAVES:
             return literal_trees.LEAVES[tree.rule](tree)
         maker = MAKERS.get(tree.rule)
-        if maker is None:
+        if maker is None or isinstance(tree, Leaf):
             raise unread(f"{tree.rule.strip('_').replace('_', ' ').upper()} in an expression")
         return maker(self, tree)
 

@@ -88,6 +88,7 @@ TAKEN = [
 ]  # fmt: skip
 
 LACKING = [
+    ("SELECT R.(a.b)(1) FROM R", "An extension as the name of a function"),
     ("SELECT * FROM S PIVOT(COUNT(Id) FOR Name IN ('a', 'b'))", "PIVOT"),
     ("SELECT * FROM S UNPIVOT(v FOR n IN (Id, Name))", "UNPIVOT"),
     ("SELECT * FROM R NATURAL JOIN S", "NATURAL JOIN"),
