@@ -21,7 +21,7 @@ class Parser:
     start: str
     nodes: dict[str, list[Node]] = field(default_factory=lambda: defaultdict(list))
     stack: list[int] = field(default_factory=list)
-    parts: list[Part | tuple[Part, ...]] = field(default_factory=list)
+    parts: list[Part | list[Part]] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self.stack.append(self.table.starts[self.start])
@@ -29,9 +29,9 @@ class Parser:
     @property
     def tree(self) -> Tree:
         """What was parsed."""
-        tree = self.parts[-1][1]
-        assert isinstance(tree, Leaf | Node)
-        return tree
+        last = self.parts[-1]
+        assert isinstance(last, tuple)
+        return last[1]
 
     def accepts(self, terminal: str) -> bool:
         """Whether the terminal may come next; the state stays as it is."""
@@ -99,7 +99,7 @@ class Parser:
     def rename(self, name: str) -> None:
         """The last part has the name of another rule."""
         last = self.parts[-1]
-        if isinstance(last[0], str):
+        if isinstance(last, tuple):
             self.parts[-1] = (name, last[1])
 
     def reduce(self, rule: Rule, number: int) -> None:
@@ -112,7 +112,7 @@ class Parser:
         if rule.form is Form.SPLICED:
             parts.append(joined)
             return
-        node = Node(rule.origin, joined, joined[0][1].start if joined else number)
+        node = Node(rule.origin, tuple(joined), joined[0][1].start if joined else number)
         self.nodes[rule.origin].append(node)
         parts.append((rule.origin, node))
 
@@ -121,12 +121,13 @@ class Parser:
         return sorted(each for each in self.table.terminals if self.accepts(each))
 
 
-def join_parts(parts: list[Part | tuple[Part, ...]]) -> tuple[Part, ...]:
-    """Parts, and the parts of what is no node, in one row."""
-    joined: list[Part] = []
-    for each in parts:
-        if each and isinstance(each[0], str):
-            joined.append(each)
-        else:
+def join_parts(parts: list[Part | list[Part]]) -> list[Part]:
+    """Parts, and the parts of what is no node, in one row. The first row grows: a list of thousands
+    is made of as many rows."""
+    joined = parts[0] if parts and isinstance(parts[0], list) else []
+    for each in parts[1:] if joined else parts:
+        if isinstance(each, list):
             joined += each
-    return tuple(joined)
+        else:
+            joined.append(each)
+    return joined
