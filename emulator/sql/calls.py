@@ -88,8 +88,6 @@ def compile_safe_call(
     called = node.this
     if isinstance(called, exp.Anonymous) and find_function(context.schema, called.name):
         raise errors.unimplemented(f"SAFE. before the user-defined function {called.name}")
-    if isinstance(called, exp.Anonymous) and called.name.upper() == "IF":
-        called = exp.If(**dict(zip(("this", "true", "false"), called.expressions, strict=False)))
     inner = compiler.compile(called, scope, context)
     if isinstance(called, exp.Window | exp.Cast):
         raise errors.unimplemented(f"SAFE. before {node.this.sql('bigquery')[:40]!r}")

@@ -1,8 +1,7 @@
 """Nothing that was parsed is ignored: every part of a tree that no handler has read is refused.
 
-sqlglot's parser takes clauses and arguments that no handler knows. Which parts of each node the
-compiler reads is recorded while it works; what is left when it is done would have been dropped in
-silence.
+A tree has clauses and arguments that not every handler knows. Which parts of each node the compiler
+reads is recorded while it works; what is left when it is done would have been dropped in silence.
 """
 
 from __future__ import annotations
@@ -13,15 +12,10 @@ from sqlglot import exp
 
 from emulator import errors
 
-SPELLING = {
-    *("explode_array", "is_bytes", "is_integer", "is_literal", "is_string", "nested", "over"),
-    *("quoted", "struct_name_inheritance", "value_constructor"),
-}
+SPELLING = {"is_string", "nested", "over", "quoted"}
 """Arguments that say how something was written, not what it means."""
 
 OPERANDS = {"this", "expression", "expressions"}
-SAFE_BY_DIALECT = (exp.DPipe, exp.TryCast)
-"""Nodes that the parser marks as safe always."""
 
 
 class RecordedArgs(dict[str, Any]):
@@ -75,8 +69,6 @@ def refuse_unread(nodes: list[exp.Expr]) -> None:
 
 def refuse_args(node: exp.Expr, args: RecordedArgs) -> None:
     """Raises UNIMPLEMENTED for an argument of a node that says something and was not read."""
-    if isinstance(node, SAFE_BY_DIALECT):
-        args.read.add("safe")
     for name, value in args.items():
         if name not in args.read and name not in SPELLING and value not in (None, False, [], ""):
             text = repr(node.sql("bigquery")[:80])

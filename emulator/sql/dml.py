@@ -150,9 +150,7 @@ class DmlCompiler:
     def delete(self, parsed: Parsed, context: Context) -> Delete:
         """DELETE [FROM] t WHERE ..."""
         node = parsed.tree
-        tables = node.args.get("tables")
-        target = node.this or (tables[0] if tables else None)
-        table, alias, index = self._target(target, context)
+        table, alias, index = self._target(node.this, context)
         scope = table_scope(table, alias)
         where = self._where(node, scope, context, "DELETE")
         return Delete(

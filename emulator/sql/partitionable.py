@@ -71,7 +71,7 @@ def is_row_by_row(tree: exp.Expr) -> bool:
     """Whether a query is a plain SELECT from a table that never combines several rows."""
     if not isinstance(tree, exp.Select) or any(tree.args.get(name) for name in REFUSED):
         return False
-    start = tree.args.get("from_") or tree.args.get("from")
+    start = tree.args.get("from_")
     if start is None or not isinstance(start.this, exp.Table):
         return False
     if any(select is not tree for select in tree.find_all(exp.Select)):

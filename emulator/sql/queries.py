@@ -23,8 +23,8 @@ from emulator.values.types import INTERVAL, PG_NUMERIC
 from spanner_schema.model.column_types import StructField, Type, TypeCode
 
 SELECT_CLAUSES = (
-    *("with_", "with", "kind", "expressions", "distinct", "from_", "from", "joins", "laterals"),
-    *("where", "group", "having", "order", "limit", "offset", "locks", "hint", "windows"),
+    *("with_", "kind", "expressions", "distinct", "from_", "joins"),
+    *("where", "group", "having", "order", "limit", "offset", "windows"),
     "qualify",
 )
 

@@ -75,7 +75,7 @@ class From:
 
     def compile(self) -> str:
         """The clause with a leading blank; an empty text if the query has no FROM."""
-        clause = self._query.args.get("from_") or self._query.args.get("from")
+        clause = self._query.args.get("from_")
         if clause is None:
             if any(isinstance(each, exp.Star) for each in self._query.expressions):
                 raise errors.invalid_argument("SELECT * must have a FROM clause")
@@ -85,8 +85,6 @@ class From:
             raise errors.invalid_argument(
                 f"Number of joins exceeds the maximum allowed limit of {JOINS_MAX}."
             )
-        for lateral in self._query.args.get("laterals") or ():
-            raise errors.unimplemented(f"{lateral.sql('bigquery')[:40]}")
         source = self._relation(clause.this)
         for join in joins:
             source = self._join(source, join)
@@ -94,7 +92,7 @@ class From:
         return " FROM " + source.sql
 
     def _join(self, left: Source, join: exp.Join) -> Source:
-        refuse_other_clauses(join, "this", "side", "kind", "on", "using", "hint", "method")
+        refuse_other_clauses(join, "this", "side", "kind", "on", "using")
         before = list(self._scope.relations)
         side, kind = (join.side or "").upper(), (join.kind or "").upper()
         right = self._relation(join.this)

@@ -24,12 +24,12 @@ from emulator.sql.aggregates import AGGREGATE_CALLS
 
 CALLS = (exp.Func, exp.Binary, exp.Not, exp.Neg, exp.BitwiseNot, exp.In, exp.Between, exp.Bracket)
 NO_CALLS = (
-    *(exp.AggFunc, exp.Cast, exp.Struct, exp.Dot, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists),
-    *(exp.Escape, exp.IgnoreNulls, exp.RespectNulls, exp.SetOperation),
+    *(exp.Cast, exp.Struct, exp.Dot, exp.PropertyEQ, exp.Kwarg, exp.Alias, exp.Exists),
+    *(exp.IgnoreNulls, exp.RespectNulls, exp.SetOperation),
 )
 """Nodes that are of these kinds for sqlglot, and no function calls for Spanner."""
 CHAINS = (exp.And, exp.Or)
-NO_EXPRESSIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.DML, exp.Create, exp.Lateral)
+NO_EXPRESSIONS = (exp.From, exp.Join, exp.CTE, exp.SetOperation, exp.DML)
 """Where a query is no expression."""
 
 

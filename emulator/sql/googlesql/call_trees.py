@@ -49,7 +49,7 @@ def name_call(trees: Trees, callee: Tree, arguments: list[exp.Expr]) -> exp.Expr
     if names[0].name.upper() == "NET" and names[1:]:
         path = path.partition(".")[2]
         return exp.SafeFunc(this=exp.NetFunc(this=exp.Anonymous(this=path, expressions=arguments)))
-    return exp.SafeFunc(this=exp.Anonymous(this=path, expressions=arguments))
+    return exp.SafeFunc(this=call_named(path, arguments))
 
 
 def call_named(name: str, arguments: list[exp.Expr]) -> exp.Expr:

@@ -17,7 +17,7 @@ def number(leaf: Leaf) -> exp.Expr:
     """An integer or a float."""
     text = leaf.text
     if text[:2] in {"0x", "0X"}:
-        return exp.HexString(this=text[2:], is_integer=True)
+        return exp.HexString(this=text[2:])
     return exp.Literal.number(f"0{text}" if text.startswith(".") else text)
 
 
@@ -34,7 +34,7 @@ def string(trees: Trees, node: Node) -> exp.Expr:
 def octets(trees: Trees, node: Node) -> exp.Expr:
     """b'a' b'b': each character of the tree is a byte."""
     value = b"".join(read_bytes(each.text) for each in leaves(node))
-    return exp.ByteString(this=value.decode("latin-1"), is_bytes=True)
+    return exp.ByteString(this=value.decode("latin-1"))
 
 
 def typed_literal(trees: Trees, node: Node) -> exp.Expr:
@@ -42,7 +42,7 @@ def typed_literal(trees: Trees, node: Node) -> exp.Expr:
     (word, _), (_, text) = node.parts
     literal = exp.Literal.string(text_of(text))
     if word == "JSON":
-        return exp.ParseJSON(this=literal, is_literal=True)
+        return exp.ParseJSON(this=literal)
     cast = exp.Cast(this=literal, to=named_type(word))
     cast.meta[TYPED_LITERAL] = True
     return cast
