@@ -5,7 +5,6 @@ from __future__ import annotations
 from sqlglot import exp
 
 from emulator.sql.googlesql.call_trees import argument
-from emulator.sql.googlesql.hint_trees import read_hints
 from emulator.sql.googlesql.trees import (
     Trees,
     alias_of,
@@ -16,6 +15,7 @@ from emulator.sql.googlesql.trees import (
     make,
     make_all,
     names_of,
+    read_hints,
     table,
     unread,
 )

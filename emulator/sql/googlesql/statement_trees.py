@@ -15,9 +15,8 @@ from emulator.sql.googlesql import (
     operator_trees,
     query_trees,
 )
-from emulator.sql.googlesql.hint_trees import read_hints
 from emulator.sql.googlesql.pipe_trees import Pipeline
-from emulator.sql.googlesql.trees import Maker, Trees, unread
+from emulator.sql.googlesql.trees import Maker, Trees, read_hints, unread
 from emulator.sql.grammar.check import read
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 from emulator.sql.parsed import Parsed

@@ -1,4 +1,4 @@
-"""What the makers of trees share: how they call each other, and names."""
+"""What the makers of trees share: how they call each other, names, hints."""
 
 from __future__ import annotations
 
@@ -9,8 +9,10 @@ from sqlglot import exp
 
 from emulator import errors
 from emulator.errors import SpannerError
+from emulator.sql.grammar.hints import read_entries
 from emulator.sql.grammar.literals import read_name
 from emulator.sql.grammar.nodes import Leaf, Node, Tree, leaves
+from emulator.sql.parsed import Hints
 
 COLUMN_PARTS = ("this", "table", "db", "catalog")
 """The arguments of a Column, from its last name to the first."""
@@ -107,3 +109,13 @@ def alias_of(node: Node) -> exp.Identifier | None:
     """The name of a part ``alias``."""
     alias = node.node("alias")
     return identifier(alias.get("identifier")) if alias is not None else None
+
+
+def read_hints(node: Node) -> Hints:
+    """The hints of a node but those for other engines: names in capitals, values as written."""
+    hint = node.node("hint")
+    if hint is None:
+        return {}
+    if hint.has("INTEGER"):
+        raise unread("A hint that is a number")
+    return {".".join(names): value for names, value in read_entries(hint)}
