@@ -213,8 +213,8 @@ def test_a_replica_has_the_feed_of_its_windows(singers: Database, tmp_path: Path
 @pytest.mark.parametrize(
     ("more", "message"),
     [
-        ({"to": "iceberg:/x"}, "change_feed is for copies in Delta without Spark"),
-        ({"to": "delta:/x", "engine": "spark"}, "change_feed is for copies in Delta without Spark"),
+        ({"to": "iceberg:/x"}, "change_feed is for copies in Delta: remove it"),
+        ({"to": "iceberg:/x", "engine": "spark"}, "change_feed is for copies in Delta: remove it"),
         ({"to": "delta:/x", "mode": "history"}, "change_feed is for copies of the latest rows"),
         ({"to": "delta:/x", "merge": "copy-on-write"}, "change_feed is for copies of the latest"),
     ],

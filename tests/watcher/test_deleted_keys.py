@@ -208,7 +208,7 @@ def test_deletes_by_interleaving_are_found(singers: Database, tmp_path: Path) ->
 @pytest.mark.parametrize(
     ("settings", "message"),
     [
-        ({"engine": "spark"}, "is not for engine = 'spark'"),
+        ({"to": "parquet:/lake", "engine": "spark"}, "is for copies in Delta and Iceberg"),
         ({"deletes": "none", "compare_keys": "5m"}, "add that, or remove it"),
     ],
 )

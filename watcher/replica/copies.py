@@ -187,6 +187,16 @@ class ReplacingCopy(StoredCopy, Protocol):
         ...
 
 
+@runtime_checkable
+class RemovingCopy(StoredCopy, Protocol):
+    """A copy of which Spark removes rows."""
+
+    def remove_keys(self, keys: pa.Table, end: int) -> CopyState:
+        """Removes the rows of some keys, in the types of the copy, in a commit of its own that
+        carries the window's end. A copy that keeps more marks them as deleted then."""
+        ...
+
+
 class NewValues(Protocol):
     """Values of new columns in the rows of a copy."""
 

@@ -213,6 +213,17 @@ def check_merging(name: str, merging: Merging | None) -> None:
         )
 
 
+def check_feed(name: str, mode: Mode, merging: Merging | None) -> None:
+    """Raises ConfigurationError unless copies of a format can have the change data feed."""
+    if name != DELTA:
+        raise ConfigurationError("change_feed is for copies in Delta: remove it")
+    if mode != LATEST or merging == COPY_ON_WRITE:
+        raise ConfigurationError(
+            "change_feed is for copies of the latest rows that are merged on read: remove it, or"
+            " mode and merge"
+        )
+
+
 def open_copies(name: str, folder: str, consumer: str) -> OpenCopy:
     """The copies of a replica, to read them without Spark. Raises ConfigurationError for an unknown
     format, or where what reads it is not installed."""

@@ -36,14 +36,15 @@ def make_open_copy(
     policy: CompactionPolicy | None = None,
     schema: str | None = None,
     mode: Mode | None = None,
+    feed: bool = False,
 ) -> OpenFrameCopy:
     """The copies of a replica in a folder or a namespace. ``merging``: how rows are merged; None:
     as a copy was made, and new ones of Delta and Iceberg are made for merge-on-read. ``policy``:
     how they are compacted; None: not at all. ``schema``: that of Spark's catalog whose tables
     copies in Delta are to be. ``mode``: what copies keep that are made or written; None: as they
-    were made. Raises ConfigurationError for a format that is not known, that the
-    session does not have, or that is not merged so, and for a catalog or a schema that it does not
-    have."""
+    were made. ``feed``: copies in Delta are to have the change data feed. Raises
+    ConfigurationError for a format that is not known, that the session does not have, or that is
+    not merged so, and for a catalog or a schema that it does not have."""
     chosen = find_format(name)
     check_merging(name, merging)
     check_session(spark, chosen)
@@ -55,7 +56,15 @@ def make_open_copy(
         check_catalog(spark, names[0])
     folder = find_folder(name, place)
     opened = FramePlace(
-        folder.rstrip("/"), make_spark_path(folder), consumer, merging, policy, names, schema, mode
+        folder.rstrip("/"),
+        make_spark_path(folder),
+        consumer,
+        merging,
+        policy,
+        names,
+        schema,
+        mode,
+        feed,
     )
 
     def open_frames(spark: SparkSession, table: str, layout: Layout | None = None) -> FrameCopy:

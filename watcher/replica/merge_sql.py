@@ -97,3 +97,9 @@ def render_kept_merge(table: str, source: str, columns: Sequence[str], key: Sequ
         f" VALUES ({', '.join(inserted.values())})",
     )
     return " ".join(clauses)
+
+
+def render_removal(table: str, source: str, key: Sequence[str]) -> str:
+    """The MERGE, in Spark, that removes the rows of some keys."""
+    both, same = f"{table} AS {TARGET} USING {source} AS {SOURCE}", SPARK.match_keys(key)
+    return f"MERGE INTO {both} ON {same} WHEN MATCHED THEN DELETE"

@@ -19,7 +19,7 @@ from watcher.replica.commits import ReplicaWriter
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.cuts.views import View
-from watcher.replica.formats import tie_folder
+from watcher.replica.formats import open_copies, tie_folder
 from watcher.replica.frame_catalogs import check_same_catalog
 from watcher.replica.frame_copies import make_open_copy, make_spark_path
 from watcher.replica.frame_stores import (
@@ -33,6 +33,7 @@ from watcher.replica.spark.frames import FrameCopy, OpenFrameCopy
 from watcher.replica.stores.stored_files import remove_folder
 from watcher.replica.target import ReplicaTarget
 from watcher.replica.upkeep import Compacted
+from watcher.replica.verification.deleted_keys import DeletedKeys
 from watcher.replica.window_reads import measure_lag
 from watcher.runners.compaction_runs import run_compaction
 from watcher.runners.folders import prepare_any_folder
@@ -140,10 +141,20 @@ class SparkReplica:
             settings.keep_seconds,
             settings.format,
             None if settings.policy is None else self._compact,
+            deleted=self._make_deleted(),
             mode=settings.mode,
             caveats=list_caveats(settings.mode, settings.source.streamed),
         )
         return ReplicaWriter(path, self._consumer, target, report=self._report)
+
+    def _make_deleted(self) -> DeletedKeys | None:
+        """Finds deleted rows by what reads copies without Spark."""
+        settings = self._settings
+        if settings.compare_seconds is None:
+            return None
+        database, copies = settings.source.address.path, settings.copies
+        read = open_copies(copies.format, copies.place, self._consumer)
+        return DeletedKeys(database, self._consumer, settings.compare_seconds, read=read)
 
     def _compact(self, table: str, copy: FrameCopy, key: Sequence[str]) -> Compacted:
         """As ``CompactCopy``."""
@@ -216,9 +227,16 @@ def start_replica(spark: SparkSession, request: ReplicaRequest) -> StreamingQuer
     consumer = settings.source.consumer
     assert consumer is not None, "a request names the consumer"
     check_place(spark, settings, request.create_folders)
-    place = (settings.format, settings.copies.place, consumer)
     copies = make_open_copy(
-        spark, *place, request.merge, settings.policy, request.catalog_schema, settings.mode
+        spark,
+        settings.format,
+        settings.copies.place,
+        consumer,
+        request.merge,
+        settings.policy,
+        request.catalog_schema,
+        settings.mode,
+        request.change_feed,
     )
     register_source(spark)
     replica = SparkReplica(settings, copies)

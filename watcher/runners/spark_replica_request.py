@@ -5,12 +5,13 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import Merging
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import find_format, split_copies
+from watcher.replica.formats import PARQUET, check_feed, find_format, split_copies
 from watcher.replica.frame_copies import make_spark_path
 from watcher.replica.layout import Layout, Layouts
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit
@@ -36,7 +37,7 @@ KEEP_SECONDS = 7 * 86_400.0
 OWN_OPTIONS = frozenset(
     {"tables", "table", "arrowRows", "startingTimestamp", "endingTimestamp", "snapshotTimestamp"}
     | {"envelope", "operations", "transactionTag", "wholeRows", "consumer", "exclude", "capture"}
-    | {"copyMode"}
+    | {"copyMode", "startsWithWindow"}
 )
 OWN_OPTIONS_ADVICE = "use the arguments of replicate, and of the source's options the others"
 
@@ -48,6 +49,7 @@ class SparkReplicaSettings:
     ``keep_seconds``: for how long cuts are kept. ``interval_seconds``: the least time between the
     starts of two micro-batches; None runs up to now, and ends. ``policy``: how copies are
     compacted; None: not here. ``metrics``: what is counted. ``mode``: what copies keep.
+    ``compare_seconds``: how often keys are compared, to find deleted rows; None: never.
     """
 
     options: Mapping[str, str]
@@ -63,6 +65,7 @@ class SparkReplicaSettings:
     policy: CompactionPolicy | None = None
     metrics: Metrics | None = None
     mode: Mode = LATEST
+    compare_seconds: float | None = None
 
     @property
     def format(self) -> str:
@@ -89,7 +92,10 @@ class ReplicaRequest:
     ``create_folders``: as in a watcher's file. ``load_seconds``: for so long a micro-batch loads,
     ``load_rows``: so many rows a chunk of a load has at most (0: as many as fit). ``layouts``: how
     the rows of copies lie in their files, by table. ``catalog_schema``: the
-    ``CATALOG.SCHEMA`` whose tables copies in Delta are to be."""
+    ``CATALOG.SCHEMA`` whose tables copies in Delta are to be. ``deletes``: ``compare`` removes rows
+    of polled tables whose keys Spanner does not have any more; keys are compared at the start, and
+    then every ``compare_keys`` seconds. ``change_feed``: copies in Delta have the change data
+    feed."""
 
     database: str
     tables: Sequence[str]
@@ -117,6 +123,9 @@ class ReplicaRequest:
     compaction_megabytes: float = DEFAULT_POLICY.megabytes
     metrics: Metrics | None = None
     catalog_schema: str | None = None
+    deletes: Literal["none", "compare"] = "none"
+    compare_keys: float = 3_600.0
+    change_feed: bool = False
 
     @property
     def copies(self) -> CopiesDestination:
@@ -147,6 +156,9 @@ class ReplicaRequest:
                 f"invalid mode '{self.mode}' of copies in {chosen.title}: use"
                 f" {' or '.join(chosen.modes)}"
             )
+        self._check_deletes(copies.format)
+        if self.change_feed:
+            check_feed(copies.format, self.mode, self.merge)
         settings = SparkReplicaSettings(
             self._make_options(),
             copies,
@@ -161,9 +173,25 @@ class ReplicaRequest:
             make_policy(self),
             self.metrics,
             self.mode,
+            self.compare_keys if self.deletes == "compare" else None,
         )
         _ = settings.source
         return settings
+
+    def _check_deletes(self, format_: str) -> None:
+        if self.deletes not in ("none", "compare"):
+            raise ConfigurationError(f"invalid deletes '{self.deletes}': use none or compare")
+        if self.deletes == "none":
+            return
+        if self.stream:
+            raise ConfigurationError(
+                "a change stream tells which rows are deleted: remove deletes = 'compare'"
+            )
+        if format_ == PARQUET:
+            raise ConfigurationError(
+                "deletes = 'compare' is for copies in Delta and Iceberg: remove it, or use another"
+                " format"
+            )
 
     def _make_options(self) -> dict[str, str]:
         options = {
@@ -173,6 +201,7 @@ class ReplicaRequest:
             "consumer": self.consumer or name_consumer(self.copies),
             "arrowRows": "true",
             "copyMode": self.mode,
+            "startsWithWindow": str(self.deletes == "compare").lower(),
             "deletedColumns": json.dumps(dict(self.deleted)),
         }
         if self.stream:

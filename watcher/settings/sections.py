@@ -15,7 +15,7 @@ from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import COPY_ON_WRITE, Dropped
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import FORMATS, PARQUET, check_merging
+from watcher.replica.formats import FORMATS, PARQUET, check_feed, check_merging
 from watcher.replica.layout import Layout
 from watcher.replica.writing.compaction import DEFAULT_POLICY, CompactionSwitch
 from watcher.settings.destination_grammar import (
@@ -227,19 +227,18 @@ class ReplicaConfig(Section):
                 "'dropped_columns' is not for engine = 'spark', which loads a table again whose"
                 " columns have changed: remove one of them"
             )
-        given = sorted(self.model_fields_set & {"deletes", "compare_keys"})
-        if self.engine == "spark" and given:
+        if self.deletes == "compare" and self.format == PARQUET:
             raise ValueError(
-                f"'{given[-1]}' is not for engine = 'spark', which compares no keys: remove one of"
-                " them"
+                "deletes = 'compare' is for copies in Delta and Iceberg: remove it, or use another"
+                " format"
             )
-        if "compare_keys" in given and self.deletes == "none":
+        if "compare_keys" in self.model_fields_set and self.deletes == "none":
             raise ValueError("'compare_keys' is for deletes = 'compare': add that, or remove it")
         self._check_mode()
         self._check_layout()
-        if self.change_feed:
-            self._check_feed()
         try:
+            if self.change_feed:
+                check_feed(self.format, self.mode, self.merge)
             check_merging(self.format, self.merge)
         except ConfigurationError as error:
             raise ValueError(str(error)) from error
@@ -300,16 +299,6 @@ class ReplicaConfig(Section):
             raise ValueError(
                 f"[replica.layout.{ordered[0]}] sort_by is for copies that are merged on read:"
                 " remove it, or merge = 'copy-on-write'"
-            )
-
-    def _check_feed(self) -> None:
-        own = FORMATS[self.format].own
-        if self.engine == "spark" or own is None or not own.feed:
-            raise ValueError("change_feed is for copies in Delta without Spark: remove it")
-        if self.mode != LATEST or self.merge == "copy-on-write":
-            raise ValueError(
-                "change_feed is for copies of the latest rows that are merged on read: remove it,"
-                " or mode and merge"
             )
 
     def _check_mode(self) -> None:

@@ -203,6 +203,8 @@ class SourceOptions(SharedSettings):
     ``watcher.replicate`` reads them."""
     copy_mode: Mode = LATEST_ROWS
     """With ``arrowRows``: what the copies keep, as ``mode`` of ``[replica]``."""
+    starts_with_window: bool = False
+    """With ``arrowRows``: the first batch of a start has a window, even if nothing has changed."""
     deleted_columns: Annotated[Mapping[str, str], BeforeValidator(convert_json)] = {}
     """With ``arrowRows``: the soft-delete columns of tables, as a JSON object: ``{"Singers":
     "IsDeleted"}``."""

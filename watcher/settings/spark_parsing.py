@@ -134,6 +134,8 @@ def check_arrow_rows(options: SourceOptions) -> None:
         raise ConfigurationError("'deletedColumns' needs 'arrowRows' = 'true'")
     if options.copy_mode != LATEST_ROWS and not options.arrow_rows:
         raise ConfigurationError("'copyMode' needs 'arrowRows' = 'true'")
+    if options.starts_with_window and not options.arrow_rows:
+        raise ConfigurationError("'startsWithWindow' needs 'arrowRows' = 'true'")
     if options.deleted_columns and options.streamed:
         raise ConfigurationError("'deletedColumns' is for polling: leave out 'capture', or it")
     if not options.arrow_rows:

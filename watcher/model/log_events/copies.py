@@ -210,6 +210,13 @@ COPY_LACKS_ROWS = Event(
     "Rows of Spanner are missing in the copy, which must not be. Run `verify --repair`, and"
     " report it.",
 )
+COPY_HAS_ROWS_TWICE = Event(
+    "copy_has_rows_twice",
+    WARNING,
+    "the copy of %(table)s has %(rows)d keys in more than one row: run verify",
+    "Somebody else has written the copy: keys are there more than once. A copy by Spark keeps such"
+    " rows. Run `verify --repair`.",
+)
 KEYS_NOT_COMPARED = Event(
     "keys_not_compared",
     WARNING,

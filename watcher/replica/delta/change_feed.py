@@ -14,17 +14,16 @@ import pyarrow.parquet as pq
 from numpy.typing import NDArray
 from pyroaring import BitMap
 
+from watcher.replica.delta.feed_columns import PROPERTY
 from watcher.replica.delta.files import TableFiles
 from watcher.replica.delta.partitions import list_partitions, name_values
 from watcher.replica.delta.snapshot import Action, Snapshot
 from watcher.replica.keys.hashes import draw_points, hash_keys
 from watcher.replica.writing.arranged_rows import Arrangement
 
-PROPERTY, FEATURE = "delta.enableChangeDataFeed", "changeDataFeed"
+FEATURE = "changeDataFeed"
 FOLDER = "_change_data"
 KIND = "_change_type"
-RESERVED = (KIND, "_commit_version", "_commit_timestamp")
-"""Columns that readers of the feed add. ``_spanner_commit_timestamp`` is none of them."""
 INSERT, DELETE, BEFORE, AFTER = "insert", "delete", "update_preimage", "update_postimage"
 
 

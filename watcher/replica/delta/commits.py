@@ -51,7 +51,7 @@ class DeltaCommits:
 
     def read_end(self, table: DeltaTable) -> int:
         """The window end of the newest commit by this consumer; 0 for none."""
-        return table.transaction_version(self._application) or 0
+        return self._convert(table.transaction_version(self._application) or 0, table.version())
 
     def describe(self, table: DeltaTable) -> CopyState:
         """The copy, as delta-rs has it."""
@@ -125,7 +125,15 @@ class DeltaCommits:
         return self.read_end(self.require())
 
     def _end_of(self, snapshot: Snapshot) -> int:
-        return snapshot.transactions.get(self._application, 0)
+        return self._convert(snapshot.transactions.get(self._application, 0), snapshot.version)
+
+    def _convert(self, number: int, version: int) -> int:
+        """The end of the newest transaction: Spark's have higher numbers where a window has
+        several."""
+        if number in (0, self.fence.known):
+            return number
+        mark = self.log.find_mark(version)
+        return number if mark is None else min(number, int(mark["end"]))
 
     def _check(self, end: int, version: int) -> None:
         self.fence.check(end, lambda: self.log.find_mark(version))

@@ -28,6 +28,7 @@ from watcher.replica.delta.columns import change_columns, takes_columns
 from watcher.replica.delta.commits import DeltaCommits
 from watcher.replica.delta.expiry import FileExpiry
 from watcher.replica.delta.features import allows_vectors, list_obstacles
+from watcher.replica.delta.feed_columns import check_feed_columns
 from watcher.replica.delta.loads import DeltaLoads
 from watcher.replica.delta.log import METADATA, USER_METADATA
 from watcher.replica.delta.merge_on_read import VectorTable
@@ -65,6 +66,7 @@ class DeltaCopy:
         its files; None: as it was made."""
         self._path = path
         self._mode = mode
+        self._feed = feed
         self._merging = merging
         self._layout = layout
         self._vectors = VectorTable(path, layout or PLAIN)
@@ -77,13 +79,15 @@ class DeltaCopy:
 
     def read_state(self) -> CopyState | None:
         """As ``TableCopy.read_state``; none where nothing says how far its load is. Raises
-        ConfigurationError where the copy is of another mode."""
+        ConfigurationError where the copy is of another mode, or cannot have the feed."""
         table = self._commits.open()
         self._commits.fence.known = 0 if table is None else self._commits.read_end(table)
         if table is None:
             return None
         if self._mode is not None:
             check_mode(self._path, convert_schema(table).names, self._mode)
+        if self._feed:
+            check_feed_columns(self._path, convert_schema(table).names)
         if self._layout is not None:
             there = table.metadata().partition_columns
             check_partitions(self._path, there, self._layout.partition_by)

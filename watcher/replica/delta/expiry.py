@@ -51,11 +51,11 @@ class FileExpiry:
         kept = self._removed.keys() | set(list_files(snapshot.files.values()))
         self._files.remove_files(PurePosixPath(FOLDER), "", kept, limit)
         if unfinished is not None:
-            here = kept | {PurePosixPath(unquote(path)) for path in unfinished}
             partitioned = bool(snapshot.metadata["partitionColumns"])
+            here = kept | {PurePosixPath(unquote(path)) for path in unfinished}
             self._files.remove_files(HERE, DATA_FILE, here, limit, partitioned)
             self._files.remove_files(HERE, SPARKS_VECTOR, here, limit)
-            self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit)
+            self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit, partitioned)
         self._remove_entries(snapshot, needed)
 
     def _read_removed(self, snapshot: Snapshot, needed: Needed, limit: int) -> None:

@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from watcher.replica.cuts.modes import LATEST, find_mode
-from watcher.replica.delta.change_feed import PROPERTY as FEED
 from watcher.replica.delta.change_feed import has_feed
+from watcher.replica.delta.feed_columns import PROPERTY as FEED
 from watcher.replica.delta.snapshot import VECTORS, Action, Snapshot
 
 PROPERTY = "delta.enableDeletionVectors"

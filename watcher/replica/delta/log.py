@@ -56,6 +56,17 @@ class DeltaLog:
             version -= 1
         return None
 
+    def find_transaction(self, version: int, application: str) -> int:
+        """The number of the newest transaction of an application up to a version; 0 where its entry
+        is gone."""
+        while version >= 0 and (actions := self._read(version)) is not None:
+            numbers = (each["txn"] for each in actions if "txn" in each)
+            own = [each["version"] for each in numbers if each["appId"] == application]
+            if own:
+                return int(max(own))
+            version -= 1
+        return 0
+
     def is_chained(self, version: int) -> bool:
         """Whether each commit of the load that is under way at a version knew the one before it.
         Spark's writers append a chunk whatever has been committed meanwhile. What an earlier call

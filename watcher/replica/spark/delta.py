@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import logging
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from pkgutil import resolve_name
 from typing import Any
 
@@ -13,7 +13,7 @@ from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, Row, SparkSession
 
 from watcher.model.errors import ReplicaError
-from watcher.model.log_events.copies import DELETION_VECTORS_ENABLED
+from watcher.model.log_events.copies import CHANGE_FEED_ENABLED, DELETION_VECTORS_ENABLED
 from watcher.process.extras import require_extras
 from watcher.replica.copies import (
     COPY_ON_WRITE,
@@ -26,6 +26,8 @@ from watcher.replica.copies import (
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST
 from watcher.replica.cuts.stored import FORMAT
+from watcher.replica.delta.feed_columns import PROPERTY as FEED
+from watcher.replica.delta.feed_columns import check_feed_columns
 from watcher.replica.delta.log import LOAD, LOADED, DeltaLog
 from watcher.replica.delta.log import METADATA as MARK
 from watcher.replica.delta.snapshot import list_gone
@@ -43,6 +45,8 @@ LAST_VERSION = "spark.databricks.delta.lastCommitVersionInSession"
 APPLICATION = "spark.databricks.delta.write.txnAppId"
 TRANSACTION = "spark.databricks.delta.write.txnVersion"
 VECTORS = "delta.enableDeletionVectors"
+ENABLED = {VECTORS: DELETION_VECTORS_ENABLED, FEED: CHANGE_FEED_ENABLED}
+"""What is said where a copy that is there gets a property."""
 MERGE_BY_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
 NO_TABLE = frozenset(
@@ -69,7 +73,8 @@ class SparkDeltaCopy(ChunkedTable):
         path, self._path = f"{place.folder}/{table}", f"{place.location}/{table}"
         super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
         self._log = DeltaLog(path, self._consumer)
-        self._has_vectors = False
+        self._feed = place.feed
+        self._enabled: set[str] = set()
         self._loaded = 0
         """The end of the newest chunk of the load, of a copy that keeps more than the latest
         rows: each commit says it."""
@@ -88,6 +93,8 @@ class SparkDeltaCopy(ChunkedTable):
             return None
         version = int(commits[0]["version"])
         schema = self._read_written_schema(version)
+        if self._feed:
+            check_feed_columns(self._path, schema.names)
         self._settle_layout()
         return CopyState(version, self._find_end(version), schema)
 
@@ -108,6 +115,8 @@ class SparkDeltaCopy(ChunkedTable):
         self, rows: DataFrame, before: CopyState | None, commit: ChunkCommit
     ) -> tuple[CopyState, int]:
         names = self._layout.partition_by
+        if self._feed and before is not None:
+            self._enable({FEED})
         self._spark.conf.unset(LAST_VERSION)
         writer = check_values(rows, names, self._path).write.format("delta")
         writer = writer.option("txnAppId", self._application)
@@ -116,10 +125,9 @@ class SparkDeltaCopy(ChunkedTable):
         mark = {CHUNK: commit.name}
         self._loaded = commit.end
         if commit.first:
-            on_read = str(self._merging != COPY_ON_WRITE).lower()
-            vectors = {VECTORS: on_read} if before is None else {}
+            properties = self._list_new() if before is None else {}
             described = self._describe(LOAD, commit.end, before.version if before else -1, mark)
-            writer = writer.mode("overwrite").options(**vectors, overwriteSchema="true")
+            writer = writer.mode("overwrite").options(**properties, overwriteSchema="true")
         else:
             described = self._describe(CHUNK, commit.end, None, mark | {ON: commit.on})
             writer = writer.mode("append")
@@ -128,6 +136,11 @@ class SparkDeltaCopy(ChunkedTable):
             writer.options(txnVersion=number, userMetadata=described).save(self._path)
         state = self._check_committed(before, commit.end)
         return state, self._count_written(state.version)
+
+    def _list_new(self) -> dict[str, str]:
+        """The properties of a new table."""
+        vectors = {VECTORS: str(self._merging != COPY_ON_WRITE).lower()}
+        return vectors | ({FEED: "true"} if self._feed else {})
 
     def takes_columns(
         self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
@@ -147,29 +160,50 @@ class SparkDeltaCopy(ChunkedTable):
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
         before = self._known or self.read_state()
-        whole_files = self._merging == COPY_ON_WRITE or has_hidden_name(rows)
-        if self._merging == MERGE_ON_READ and not whole_files:
-            self._enable_vectors()
-        as_asked = {MERGE_BY_VECTORS: "false"} if whole_files else {}
-        settings = {
-            APPLICATION: self._application,
-            TRANSACTION: str(end),
-            METADATA: self._describe("merge", end, None, self._load.mark),
-        }
-        self._spark.conf.unset(LAST_VERSION)
+        settings = self._prepare_merge("merge", end, end, rows.columns)
         names = self._layout.partition_by
         with explain_values(names, self._path):
-            self._merge(check_values(rows, names, self._path), key, settings | as_asked)
+            self._merge(check_values(rows, names, self._path), key, settings)
         return self._check_committed(before, end, before.schema if before is not None else None)
 
-    def _enable_vectors(self) -> None:
-        """Lets an existing table have vectors, in a commit that changes no rows."""
-        if self._has_vectors:
+    def remove_keys(self, keys: pa.Table, end: int) -> CopyState:
+        """As ``RemovingCopy.remove_keys``. The window may have other transactions before it."""
+        before = self._known or self.read_state()
+        version = -1 if before is None else before.version
+        number = max(end, self._log.find_transaction(version, self._application) + 1)
+        columns = self._spark.table(self._name).columns
+        self._remove(keys, end, self._prepare_merge("deletes", end, number, columns))
+        return self._check_committed(before, end, before.schema if before is not None else None)
+
+    def _prepare_merge(
+        self, kind: str, end: int, number: int, columns: Sequence[str]
+    ) -> dict[str, str]:
+        """The settings of the session for a MERGE with the ``number`` of its transaction."""
+        whole_files = self._merging == COPY_ON_WRITE or has_hidden_name(columns)
+        wanted = {FEED} if self._feed else set()
+        if (self._feed or self._merging == MERGE_ON_READ) and not whole_files:
+            wanted.add(VECTORS)
+        self._enable(wanted)
+        self._spark.conf.unset(LAST_VERSION)
+        settings = {
+            APPLICATION: self._application,
+            TRANSACTION: str(number),
+            METADATA: self._describe(kind, end, None, self._load.mark),
+        }
+        return settings | ({MERGE_BY_VECTORS: "false"} if whole_files else {})
+
+    def _enable(self, names: Collection[str]) -> None:
+        """Gives an existing table properties, in a commit that changes no rows."""
+        if self._enabled.issuperset(names):
             return
-        if self._read_detail()["properties"].get(VECTORS) != "true":
-            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ('{VECTORS}' = 'true')")
-            DELETION_VECTORS_ENABLED.log(LOG, path=self._path)
-        self._has_vectors = True
+        there = self._read_detail()["properties"]
+        missing = [name for name in names if there.get(name) != "true"]
+        if missing:
+            properties = ", ".join(f"'{name}' = 'true'" for name in missing)
+            self._spark.sql(f"ALTER TABLE {self._name} SET TBLPROPERTIES ({properties})")
+        for name in missing:
+            ENABLED[name].log(LOG, path=self._path)
+        self._enabled.update(names)
 
     def _read_layout(self) -> Layout:
         return Layout(tuple(self._read_detail()["partitionColumns"]))
@@ -269,10 +303,10 @@ class SparkDeltaCopy(ChunkedTable):
             raise
 
 
-def has_hidden_name(rows: DataFrame) -> bool:
+def has_hidden_name(columns: Sequence[str]) -> bool:
     """Whether a column has the name by which Delta asks Spark for the place of a row, which is
     ambiguous then: such a table cannot be merged on read by Spark."""
-    return "_metadata" in {name.casefold() for name in rows.columns}
+    return "_metadata" in {name.casefold() for name in columns}
 
 
 def open_upkeep(path: str, policy: CompactionPolicy) -> CopyUpkeep:

@@ -28,10 +28,11 @@ from watcher.replica.loads import LoadProgress
 from watcher.replica.merge_sql import (
     SPARK,
     render_kept_merge,
+    render_removal,
     render_spark_merge,
 )
 from watcher.replica.row_versions import strip_schema
-from watcher.replica.spark.kept_rows import merge_kept
+from watcher.replica.spark.kept_rows import mark_deleted, merge_kept
 from watcher.replica.writing.compaction import CompactionPolicy
 
 ROWS_VIEW = "spanner_watcher_rows"
@@ -54,7 +55,7 @@ class FramePlace:
     ``merging``: how rows are merged; None: as a copy was made, and a new one is made for
     merge-on-read. ``policy``: how they are compacted; None: that, and the removal of what no cut
     needs, is the owner's. ``mode``: what copies keep that are made or written; None: as they were
-    made."""
+    made. ``feed``: copies in Delta are to have the change data feed."""
 
     folder: str
     location: str
@@ -64,6 +65,7 @@ class FramePlace:
     namespace: tuple[str, ...] = ()
     schema: str | None = None
     mode: Mode | None = None
+    feed: bool = False
 
 
 WHOLE = FrameChunk()
@@ -206,6 +208,17 @@ class SparkTable(ABC):
             )
         finally:
             merged.unpersist()
+
+    def _remove(self, keys: pa.Table, end: int, settings: Mapping[str, str]) -> None:
+        """Removes the rows of some keys, or marks them as deleted at a window's end."""
+        names, spark = keys.column_names, self._spark
+        # Of batches Spark reads none after an empty one.
+        whole = keys.combine_chunks()
+        gone = spark.createDataFrame(whole).dropDuplicates() if names else spark.range(1)
+        if find_mode(spark.table(self._name).columns) == LATEST:
+            self._run(render_removal(self._name, ROWS_VIEW, names), gone, settings)
+        else:
+            self._merge(mark_deleted(gone, end), names, settings)
 
     def _run(self, sql: str, rows: DataFrame, settings: Mapping[str, str]) -> None:
         """Runs a statement that writes rows, which it calls ``ROWS_VIEW``, with settings of the

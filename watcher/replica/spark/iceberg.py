@@ -9,6 +9,7 @@ from dataclasses import dataclass, replace
 from itertools import takewhile
 from typing import Any
 
+import pyarrow as pa
 from pyspark.errors import AnalysisException, PySparkException
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as f
@@ -166,12 +167,22 @@ class SparkIcebergCopy(ChunkedTable):
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
         """As ``FrameCopy.merge_frame``."""
-        before = self._known or self.read_state()
-        self._check_known(before, end)
-        self._set_up()
+        before = self._prepare_merge(end)
         mark = self._load.mark
         self._merge(rows, key, self._describe("merge", end, mark))
         return self._check_committed(before, end, mark.get(CHUNK))
+
+    def remove_keys(self, keys: pa.Table, end: int) -> CopyState:
+        """As ``RemovingCopy.remove_keys``."""
+        before = self._prepare_merge(end)
+        self._remove(keys, end, self._describe("deletes", end, {}))
+        return self._check_committed(before, end, None)
+
+    def _prepare_merge(self, end: int) -> CopyState | None:
+        before = self._known or self.read_state()
+        self._check_known(before, end)
+        self._set_up()
+        return before
 
     def _read_properties(self) -> Mapping[str, str]:
         """The properties of the table that is there."""

@@ -14,11 +14,13 @@ from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as f
 from pyspark.sql.pandas.types import from_arrow_schema, from_arrow_type
 
-from watcher.replica.copies import find_order, find_stamp
+from watcher.replica.copies import DELETED_COLUMN, find_order, find_stamp
 from watcher.replica.cuts.modes import HISTORY, VALID_TO, Mode, find_mode
 from watcher.replica.keys.hashes import draw_points, hash_keys
 from watcher.replica.merge_sql import SOURCE, SPARK, TARGET
 from watcher.replica.row_versions import (
+    AT,
+    KEY_ONLY,
     KeyedRows,
     Numbers,
     arrange_changes,
@@ -41,6 +43,14 @@ def complete_frame(rows: DataFrame, mode: Mode, at: int) -> DataFrame:
     return rows
 
 
+def mark_deleted(keys: DataFrame, at: int) -> DataFrame:
+    """Deletions at a timestamp of which the keys alone are known, as ``merge_kept`` takes
+    changes."""
+    moment = f.timestamp_micros(f.lit(at))
+    marks = {DELETED_COLUMN: f.lit(True), KEY_ONLY: f.lit(True), AT: moment}
+    return keys.withColumns({**marks, SEQUENCE_COLUMN: f.lit("")})
+
+
 @dataclass(frozen=True, slots=True)
 class KeptMerge:
     """What changes make of the rows of a copy with a ``schema``. Picklable: executors call it with
@@ -56,7 +66,8 @@ class KeptMerge:
             return
         both = pa.Table.from_batches(some)
         numbers = number_keys(both.select(list(self.key)))
-        stamps = both.column(find_stamp(self.schema.names))
+        stamp = find_stamp(self.schema.names)
+        stamps = both.column(AT if AT in both.column_names else stamp)
         stored = both.column(OLD).to_numpy()
         order = both.column(find_order(self.schema.names))
         old = self._sort(both, numbers, order, stored)

@@ -6,15 +6,25 @@ import logging
 import time
 from collections.abc import Callable, Collection
 
+import pyarrow as pa
+
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import (
+    COPY_HAS_ROWS_TWICE,
     COPY_LACKS_ROWS,
     DELETED_ROWS_REMOVED,
     KEYS_COMPARED_LATER,
     KEYS_NOT_COMPARED,
 )
-from watcher.replica.copies import CopyState, Replacement, ReplacingCopy, StoredCopy
+from watcher.replica.copies import (
+    CopyState,
+    OpenCopy,
+    RemovingCopy,
+    Replacement,
+    ReplacingCopy,
+    StoredCopy,
+)
 from watcher.replica.cuts.cut import Cut, describe_table
 from watcher.replica.keys.sets import KeySet
 from watcher.replica.verification.comparison import Depth
@@ -43,12 +53,15 @@ class DeletedKeys:
         seconds: float,
         clock: Callable[[], float] = time.monotonic,
         depth: Depth = DEPTH,
+        read: OpenCopy | None = None,
     ) -> None:
+        """``read``: opens the copies to read their keys; None: what writes them reads them."""
         self._database = database
         self._consumer = consumer
         self._seconds = seconds
         self._clock = clock
         self._depth = depth
+        self._read = read
         self._due: dict[str, float] = {}
         self._compared: dict[str, int] = {}
 
@@ -106,12 +119,19 @@ class DeletedKeys:
         state: CopyState,
         keys: Collection[Parts],
         end: int,
-    ) -> CopyState:
-        """Removes the rows of some keys. Those that Spanner has are there twice."""
+    ) -> CopyState | None:
+        """Removes the rows of some keys. Those that Spanner has are there twice: a copy by Spark
+        keeps them. None: nothing is to be removed."""
         rows = CopiedRows.of_table(table).read(keys, end)
-        assert isinstance(copy, ReplacingCopy), "every copy that this process writes is one"
         name = table.replica.table.name
         DELETED_ROWS_REMOVED.log(LOG, table=name, rows=len(keys) - rows.num_rows)
+        if isinstance(copy, RemovingCopy):
+            twice = {key for each in rows.to_batches() for key in table.order.read_batch(each)}
+            if twice:
+                COPY_HAS_ROWS_TWICE.log(LOG, table=name, rows=len(twice))
+            gone = KeySet(table.order, set(keys) - twice)
+            return copy.remove_keys(read_keys(table, gone), end) if gone.keys else None
+        assert isinstance(copy, ReplacingCopy), "every copy that this process writes is one"
         return copy.replace_rows(
             Replacement(state.version, KeySet(table.order, keys), rows, KIND), end
         )
@@ -128,8 +148,20 @@ class DeletedKeys:
         cut = Cut(self._database, self._consumer, end, tables)
         options = VerifyOptions(depth=self._depth, keys_alone=True)
         keys = tuple(mask.key for mask in capture.table.masks if mask.key is not None)
-        opened = ReplicaTable(queries, schema, table, copy, cut, keys).open(options)
+        stored = copy if self._read is None else self._read(name)
+        opened = ReplicaTable(queries, schema, table, stored, cut, keys).open(options)
         if isinstance(opened, str):
             KEYS_NOT_COMPARED.log(LOG, table=name, error=opened)
             return None
         return opened
+
+
+def read_keys(table: OpenTable, keys: KeySet) -> pa.Table:
+    """Some keys as the copy has them, in its types."""
+    replica, names = table.replica, list(keys.columns)
+    if not names:
+        return pa.table({})
+    there = replica.copy.scan(replica.described.version, names)
+    found = [batch.filter(pa.array(keys.find(batch))) for batch in there]
+    schema = pa.schema([table.copied.field(name) for name in names])
+    return pa.Table.from_batches(found).cast(schema)

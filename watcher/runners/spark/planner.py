@@ -114,13 +114,13 @@ class BatchPlanner:
         return self.offsets.make(end, tables=self._tables.list_names(current.scan))
 
     def _plan_window_end(self, start: Offset, content: OffsetContent, limit: ReadLimit) -> Offset:
-        """An idle table's position advances every ``idleSeconds`` too, so that lag is honest and
-        clearing does not wait for it."""
+        """An idle table's position advances every ``idleSeconds`` too: clearing does not wait."""
         first = content.position is None
         begin = self._resolve_begin(start) if content.position is None else content.position
         content = replace(content, position=begin)
         ends = self._until is not None or isinstance(limit, ReadEverything)
-        advances = first or not (ends or self._advanced_recently())
+        starts = self._scan.options.starts_with_window and not self._advanced_at
+        advances = first or starts or not (ends or self._advanced_recently())
         try:
             plan = self._plan(content, limit, advances)
         except (InvalidArgument, NotFound) as error:
