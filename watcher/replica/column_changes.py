@@ -16,6 +16,7 @@ from watcher.replica.known_copies import KnownCopies
 from watcher.replica.new_columns import (
     ColumnPlan,
     TooManyValuesError,
+    find_rule,
     plan_columns,
     read_new_values,
 )
@@ -44,7 +45,12 @@ class ColumnChanges(Generic[Copy]):
         dropped, known = self._target.dropped, self._known
         plans = {
             name: plan_columns(
-                known.open(name), capture, known.states[name], starts[name], end, dropped
+                find_rule(known.open(name)),
+                capture,
+                known.states[name],
+                starts[name],
+                end,
+                dropped,
             )
             for name, capture in changed.items()
         }

@@ -3,7 +3,7 @@ or what Spanner has at the end of the window, read with the keys alone."""
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import numpy as np
@@ -19,6 +19,20 @@ from watcher.tables.constants import Constant
 
 SCAN_BYTES_MAX = 512 * 1024 * 1024
 """So much of Arrow's columns is held of a scan, with 16 bytes a row for its key."""
+
+
+TakesColumns = Callable[[Sequence[str], Sequence[str], bool], bool]
+"""As ``EvolvingCopy.takes_columns``."""
+
+
+def find_rule(copy: StoredCopy) -> TakesColumns | None:
+    """What says which columns a copy can get and lose; None: it is loaded."""
+    return copy.takes_columns if isinstance(copy, EvolvingCopy) else None
+
+
+def takes_nulls(added: Sequence[str], gone: Sequence[str], with_values: bool) -> bool:  # noqa: ARG001 (no file has them)
+    """What Spark can do to a loaded copy: new columns that are NULL in the rows that are there."""
+    return not gone and not with_values
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,24 +57,24 @@ class ColumnPlan:
 
 
 def plan_columns(
-    copy: StoredCopy,
+    takes_columns: TakesColumns | None,
     capture: PollCapture,
     state: CopyState,
     start: int,
     end: int,
     dropped: Dropped,
 ) -> ColumnPlan | None:
-    """How a copy gets the columns of its table without a load, where it lacks nothing but columns
-    that the table has got in the window, and has nothing more than columns that the table has lost,
-    unless it is to be loaded then. None: it is loaded. A part of a table loses none, and is not
-    scanned."""
+    """How a copy gets the columns of its table without a load, if ``takes_columns``: where it lacks
+    nothing but columns that the table has got in the window, and has nothing more than columns that
+    the table has lost, unless it is to be loaded then. None: it is loaded. A part of a table loses
+    none, and is not scanned."""
     changes = compare_columns(state.schema, capture)
     table = capture.table
     whole = state.progress is None
     alike = not (changes.missing or changes.gone)
     if alike or changes.other or (changes.gone and not (whole and dropped != "load")):
         return None
-    if state.end > end or not isinstance(copy, EvolvingCopy):
+    if state.end > end or takes_columns is None:
         return None
     views = [mask.column for mask in table.masks]
     views += [name for name, _ in table.row_filter.columns] if table.row_filter else []
@@ -78,7 +92,7 @@ def plan_columns(
     plan = choose_values(capture, {name: steps.added[name] for name in changes.missing})
     if plan.scanned and not (whole and table.primary_key):
         return None
-    takes = copy.takes_columns(changes.missing, changes.gone, plan.has_values)
+    takes = takes_columns(changes.missing, changes.gone, plan.has_values)
     return plan if takes else None
 
 

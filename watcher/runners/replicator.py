@@ -9,18 +9,19 @@ from watcher.captures.change_stream import require_complete
 from watcher.captures.poll import PollCapture
 from watcher.consumers.states import State
 from watcher.model.errors import ConfigurationError
-from watcher.replica.copies import CopyState, Dropped, TableCopy
+from watcher.replica.copies import CopyState, Dropped, KeepingCopy, StoredCopy, TableCopy
 from watcher.replica.copy_views import CHANGED as VIEW_CHANGED
 from watcher.replica.copy_views import CopyViews
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.cuts.modes import LATEST as LATEST_ROWS
+from watcher.replica.cuts.modes import check_mode
 from watcher.replica.cuts.owner import Owner
 from watcher.replica.cuts.views import View
-from watcher.replica.formats import open_own_copies, tie_folder
+from watcher.replica.formats import PARQUET, open_copies, open_own_copies, tie_folder
 from watcher.replica.layout import Layouts
 from watcher.replica.loads import ChunkLimit
-from watcher.replica.new_columns import ColumnPlan, plan_columns
+from watcher.replica.new_columns import ColumnPlan, find_rule, plan_columns, takes_nulls
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
@@ -121,6 +122,8 @@ class Replicator:
     def _dropped(self) -> Dropped:
         """What becomes of columns that are dropped. In other modes they stay: without them a copy
         would have to be loaded."""
+        if self._replica.engine == "spark":
+            return "load"
         return self._replica.dropped_columns if self._replica.mode == LATEST_ROWS else "keep"
 
     def _make_deleted(self) -> DeletedKeys | None:
@@ -198,16 +201,15 @@ class Replicator:
         for capture in captures.values():
             View.of_table(capture.table)  # refuses conditions that no change tells of
         self._layouts = fit_layouts(self._replica.layout, captures, self._replica.mode)
-        copies = self._target.copies
         for name in source.tables if self._replica.engine != "spark" else ():
-            copies(name).read_state()  # refuses a copy of another mode
+            self._target.copies(name).read_state()  # refuses a copy of another mode
         return source
 
     def plan(self) -> Iterator[TablePlan]:
         """What a start would do with each table; changes nothing. Raises as ``run``, and
         ConfigurationError where the folder belongs to another consumer or database."""
         source = self._resolve()
-        manifest = self._target.manifest
+        manifest = Manifest(self._replica.folder)
         taken = manifest.check_claim(self._owner, self._take_over)
         last = None if taken else manifest.read_last()
         captures = {name: source.capture(name) for name in source.tables}
@@ -221,13 +223,12 @@ class Replicator:
 
     def _plan_table(self, capture: PollCapture, last: Cut | None) -> TablePlan:
         name = capture.table.name
-        copy = self._target.copies(name)
-        state = copy.read_state()
+        copy, state = self._read_copy(name)
         if state is None:
             return TablePlan(name, "load", "there is no copy")
         if last is None or name not in last.tables:
             return TablePlan(name, "load", "the last cut does not have it")
-        if not CopyViews(self._target.manifest).fits(capture.table, last):
+        if not CopyViews(Manifest(self._replica.folder)).fits(capture.table, last):
             return TablePlan(name, "load", VIEW_CHANGED)
         if not has_copy_columns(state.schema, capture):
             changes = compare_columns(state.schema, capture)
@@ -246,15 +247,31 @@ class Replicator:
             return TablePlan(name, "load", f"{state.progress.explain()}; it goes on from there")
         return TablePlan(name, "merge", f"version {state.version}")
 
+    def _read_copy(self, name: str) -> tuple[StoredCopy, CopyState | None]:
+        """A copy as it is. One by Spark is read without Spark."""
+        replica, copy = self._replica, self._open_copy(name)
+        state = copy.read_state()
+        if replica.engine == "spark" and state is not None and isinstance(copy, KeepingCopy):
+            check_mode(name, copy.read_all_columns(state.version).names, replica.mode)
+        return copy, state
+
+    def _open_copy(self, name: str) -> StoredCopy:
+        replica = self._replica
+        if replica.engine == "spark":
+            return open_copies(replica.format, replica.place, self.consumer)(name)
+        return self._target.copies(name)
+
     def _plan_columns(
-        self, copy: TableCopy, capture: PollCapture, state: CopyState, start: int
+        self, copy: StoredCopy, capture: PollCapture, state: CopyState, start: int
     ) -> ColumnPlan | None:
         """How a copy gets the columns that it lacks without a load; None: it cannot. ``start``:
         where the next window starts."""
         end = capture.queries.fetch_read_timestamp()
-        plan = plan_columns(copy, capture, state, start, end, self._dropped)
-        by_spark = self._replica.engine == "spark"
-        return None if plan is not None and plan.has_values and by_spark else plan
+        takes = find_rule(copy)
+        if self._replica.engine == "spark":
+            chunked = self._replica.format != PARQUET and state.progress is None
+            takes = takes_nulls if chunked else None
+        return plan_columns(takes, capture, state, start, end, self._dropped)
 
 
 def prepare_config(config: WatchConfig) -> WatchConfig:

@@ -294,9 +294,15 @@ class SparkWrittenCopy(IcebergCopy):
     it."""
 
     def __init__(self, folder: str, table: str, consumer: str) -> None:
-        self._written = IcebergTableCopy(FolderTables(folder), table, consumer)
+        tables = FolderTables(folder)
+        self._written = IcebergTableCopy(tables, table, consumer)
+        self._load_written = partial(tables.load, table)
         path = f"{folder}/{name_copy(table)}"
         super().__init__(path, consumer, partial(open_folder, path))
+
+    def read_state(self) -> CopyState | None:
+        """As ``StoredCopy.read_state``."""
+        return None if self._load_written() is None else super().read_state()
 
     def explain_fixed(self) -> str:
         """As ``ReplacingCopy.explain_fixed``."""

@@ -25,7 +25,7 @@ from watcher.replica.iceberg.lineage import (
 from watcher.replica.iceberg.names import LOADED
 from watcher.replica.iceberg.schemas import convert_schema, plain_field, plain_type
 from watcher.replica.iceberg.versions import VersionReader
-from watcher.replica.loads import CHUNK, ON
+from watcher.replica.loads import CHUNK, ON, CopyLoad
 from watcher.replica.row_versions import keep_current, strip_schema
 from watcher.replica.stores.stored_files import explain_damage
 from watcher.replica.writing.live_files import compare_versions
@@ -41,12 +41,17 @@ class IcebergCopy:
         self._load_table = load
 
     def read_state(self) -> CopyState | None:
-        """As ``StoredCopy.read_state``."""
-        newest = find_newest(self._open(), self._consumer)
+        """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
+        table = self._open()
+        newest = find_newest(table, self._consumer)
         if newest is None:
             return None
-        end = newest.end
-        return CopyState(end, end, self.read_schema(end))
+        load = CopyLoad(self._path)
+        try:
+            load.read(read_marks(table, newest.id))
+        except FileNotFoundError:
+            return None
+        return CopyState(newest.end, newest.end, self.read_schema(newest.end), load.progress)
 
     def list_outside(self, after: int | None, upto: int) -> Sequence[OutsideCommit]:
         """As ``StoredCopy.list_outside``."""
