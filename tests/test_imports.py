@@ -265,8 +265,7 @@ GOOGLE: dict[str, dict[str, str]] = {
         "watcher.tables.added": JUDGES,
     },
     "google.protobuf": {
-        "watcher.envelopes.plain_protobuf": "writes messages",
-        "watcher.envelopes.protobuf": "describes messages",
+        "watcher.envelopes.plain_protobuf": "describes and writes messages",
         "watcher.captures": "keys and records of a change stream are messages",
         "watcher.sinks.proto_texts": "PROTO columns are messages of the user's",
         "watcher.runners.spark.sent_columns": "builds what a change stream would have sent",

@@ -26,7 +26,6 @@ from watcher.envelopes.leaves import (
     WINDOW_START_MS,
     Field,
     Leaf,
-    get_origin,
 )
 from watcher.envelopes.values import quote
 from watcher.model.change import Change
@@ -74,7 +73,7 @@ def write_sequence(change: Change) -> str:
 
 def render_sequence(changes: ChangeColumns) -> pa.Array:
     """As ``write_sequence``."""
-    sequences = get_origin(changes, "record_sequence")
+    sequences = changes.batch.column("record_sequence")
     if pc.all(pc.match_substring_regex(sequences, "^[0-9]{1,18}$")).as_py():
         return wrap(sequences.cast(pa.int64()).cast(pa.string()), '"', '"')
     return pa.array([f'"{int(each)}"' for each in sequences.to_pylist()], pa.string())

@@ -73,14 +73,8 @@ def make_origin_field(attribute: str) -> Field:
     """An attribute of the origin, as it is; of kinds that are ``streamed``."""
     return Field(
         lambda change: write_scalar(getattr(change.origin, attribute)),
-        lambda changes: render_scalar(get_origin(changes, attribute)),
+        lambda changes: render_scalar(changes.batch.column(attribute)),
     )
-
-
-def get_origin(changes: ChangeColumns, attribute: str) -> pa.Array:
-    """A column of the origin of changes that are ``streamed``."""
-    assert changes.origin is not None
-    return changes.origin.column(attribute)
 
 
 def write_scalar(value: str | int | None) -> str:

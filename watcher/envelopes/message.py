@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import json
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 from pydantic import BaseModel, ConfigDict
 
@@ -58,46 +58,46 @@ class Known:
         return f"a change stream with value_capture_type {self.values}"
 
 
-class Envelope(Protocol):
+class Envelope(ABC):
     """Writes changes in one format. Pure: the same change gives the same messages."""
 
     @property
     def has_key(self) -> bool:
         """True if the key is part of the format, not only what a queue partitions by."""
-        ...
+        return False
 
     @property
     def binary(self) -> bool:
         """True if values are not text: they cannot be written as lines."""
-        ...
+        return False
 
     @property
     def names_table(self) -> bool:
         """True if a record names its table; if not, each table needs an output of its own."""
-        ...
+        return True
 
     @property
     def headers(self) -> Headers:
         """The headers of every message, besides the change's id."""
-        ...
+        return ()
 
     @property
     def needs_order(self) -> bool:
         """True if some records separate others (barriers): they need an output with one order."""
-        ...
+        return False
 
+    @abstractmethod
     def check(self, known: Known) -> None:
         """Raises ConfigurationError if the capture does not know what the format needs."""
-        ...
 
+    @abstractmethod
     def encode(self, change: Change) -> tuple[Message, ...]:
         """The messages of a change. Raises EnvelopeError if the change lacks something."""
-        ...
 
-    def encode_resolved(self, micros: int) -> tuple[Message, ...]:
+    def encode_resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
         """The record that says that every change up to and including this timestamp (microseconds
         since 1970) was written; nothing in formats without such a record."""
-        ...
+        return ()
 
 
 Path: TypeAlias = tuple[str | int, ...]
@@ -123,7 +123,7 @@ class RecordLayout:
     needs: str = "check that the records have this format"
 
 
-class EnvelopeOptions(BaseModel):
+class EnvelopeOptions(BaseModel, Envelope):
     """An envelope is the model of its options: frozen, without unknown ones."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
@@ -136,23 +136,6 @@ class EnvelopeOptions(BaseModel):
     """True if readers of a queue have no other way to the schema than a registry."""
     layout: ClassVar[RecordLayout | None]
     """By which readers find the newest record of a row; None for records that are not JSON."""
-
-    @property
-    def needs_order(self) -> bool:
-        """As ``Envelope.needs_order``."""
-        return False
-
-    @abstractmethod
-    def check(self, known: Known) -> None:
-        """As ``Envelope.check``."""
-
-    @abstractmethod
-    def encode(self, change: Change) -> tuple[Message, ...]:
-        """As ``Envelope.encode``."""
-
-    def encode_resolved(self, micros: int) -> tuple[Message, ...]:  # noqa: ARG002
-        """As ``Envelope.encode_resolved``: by default, the format has no such record."""
-        return ()
 
 
 def json_text(value: Json) -> str:

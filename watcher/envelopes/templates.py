@@ -1,5 +1,8 @@
 """Each format is described once, for each kind of change, as a tree of constants and leaves. Both
-ways of writing it come from that: change by change, and by column."""
+ways of writing it come from that: change by change, and by column.
+
+Changes that come one by one are not batches of one row: those cost 15 to 45 times as much.
+"""
 
 from __future__ import annotations
 
@@ -97,6 +100,12 @@ class JsonEnvelope(DescribedEnvelope):
         key = compiled.key.write(change).encode()
         message = Message(key, compiled.value.write(change).encode(), headers)
         return (message, Message(key, None, headers)) if compiled.tombstone else (message,)
+
+    def render(self, changes: ChangeColumns, database: str) -> Messages[pa.Array]:
+        """As ``ColumnWriter.render``."""
+        compiled = compile_messages(self, database, changes.shape, changes.kind)
+        key, value = compiled.key.render(changes), compiled.value.render(changes)
+        return Messages(key, value, compiled.tombstone)
 
 
 @lru_cache(maxsize=1024)

@@ -48,6 +48,7 @@ FAST_WRITERS: Mapping[type, Callable[[Any], str]] = {
     type(None): lambda _: NULL,
 }
 """Cells of these types are written alike by all formats, without an encoder of JSON."""
+Write = Callable[[Any], str]
 
 
 @dataclass(frozen=True)
@@ -73,74 +74,60 @@ class CellStyle:
         return json.JSONEncoder(ensure_ascii=False, separators=separators, allow_nan=False).encode
 
     def choose_writer(self, type_: Type) -> Callable[[Value], str]:
-        """The function that writes cells of a type. It raises EnvelopeError."""
-        dump, checked = self.dump, self.checked
+        """The function that writes cells of a type: BYTES as base64, DATE as ISO 8601, NUMERIC,
+        TIMESTAMP and UUID as text, NaN and the infinities as 'NaN', 'Infinity' and '-Infinity',
+        unless the style says otherwise. It raises EnvelopeError."""
+        if type_.element is not None:
+            return self._write_lists(self.choose_writer(type_.element))
+        special = self._find_special(type_)
+        if special is None:
+            return self._write_any
+        known, write_special = special
+        return lambda value: (
+            write_special(value) if isinstance(value, known) else self._write_any(value)
+        )
+
+    def _write_any(self, value: Value) -> str:
+        """A cell of a type that says nothing of how it is written."""
+        write_fast = FAST_WRITERS.get(type(value))
+        if write_fast is not None:
+            return write_fast(value)
+        return self.dump(convert_scalar(value) if self.checked else to_json(value))
+
+    def _write_lists(self, write_item: Write) -> Write:
+        comma = self.punctuation.comma
 
         def write(value: Value) -> str:
-            write_fast = FAST_WRITERS.get(type(value))
-            if write_fast is not None:
-                return write_fast(value)
-            return dump(convert_scalar(value) if checked else to_json(value))
-
-        def write_by_type(value: Value) -> str:
-            return dump(self.format_cell(value, type_))
-
-        def write_number(value: Value) -> str:
-            is_finite = isinstance(value, Decimal) and value.is_finite()
-            return format_numeric(value) if is_finite else write(value)  # type: ignore[arg-type]
-
-        def write_numbers(value: Value) -> str:
-            if not isinstance(value, list | tuple):
-                return write(value)
-            return f"[{self.punctuation.comma.join(map(write_number, value))}]"
-
-        if self.numeric_as_number and is_numeric(type_):
-            return write_number if type_.element is None else write_numbers
-        return write_by_type if self.depends_on(type_) else write
-
-    def depends_on(self, type_: Type) -> bool:
-        """Whether a type says how its cells are written, not only what they are in Python."""
-        if type_.element is not None:
-            return self.checked or self.depends_on(type_.element)
-        match FORMS.get(type_.code):
-            case Form.INTEGER:
-                return self.int64_as_text and type_.code is TypeCode.INT64
-            case Form.JSON:
-                return self.json_nested
-            case Form.TIMESTAMP:
-                return self.timestamps != "iso"
-            case Form.BYTES:
-                return self.bytes_as != "base64"
-            case Form.NUMERIC | Form.WIDE_NUMERIC:
-                return self.numeric_as_number
-            case _:
-                return False
-
-    def format_cell(self, value: Value, type_: Type) -> Json:
-        """A cell: BYTES as base64, DATE as ISO 8601, NUMERIC, TIMESTAMP and UUID as text, NaN and
-        the infinities as 'NaN', 'Infinity' and '-Infinity', unless the style says otherwise."""
-        if value is None:
-            return None
-        if type_.code is TypeCode.ARRAY and type_.element is not None:
-            if not isinstance(value, list | tuple):
+            if isinstance(value, list | tuple):
+                return f"[{comma.join(map(write_item, value))}]"
+            if self.checked and value is not None:
                 raise EnvelopeError(
                     f"the value of an ARRAY column is a {type(value).__name__}, not a list"
                 )
-            return [self.format_cell(item, type_.element) for item in value]
-        if type_.code.is_json and self.json_nested and isinstance(value, str):
-            return parse_json_cell(value)
-        if type_.code is TypeCode.INT64 and self.int64_as_text:
-            return str(value)
-        if type_.code is TypeCode.TIMESTAMP and self.timestamps != "iso" and isinstance(value, str):
-            return count_since_1970(value, self.timestamps)
-        if isinstance(value, bytes) and self.bytes_as == "hex":
-            return value.hex()
-        return convert_scalar(value)
+            return self._write_any(value)
+
+        return write
+
+    def _find_special(self, type_: Type) -> tuple[type, Write] | None:
+        """Values that the style writes in a way of their type: what they are in Python, and how
+        they are written."""
+        match FORMS.get(type_.code):
+            case Form.INTEGER if self.int64_as_text and type_.code is TypeCode.INT64:
+                return int, lambda value: f'"{value}"'
+            case Form.JSON if self.json_nested:
+                return str, lambda text: self.dump(parse_json_cell(text))
+            case Form.TIMESTAMP if self.timestamps != "iso":
+                return str, lambda text: str(count_since_1970(text, self.timestamps))
+            case Form.BYTES if self.bytes_as == "hex":
+                return bytes, lambda value: f'"{value.hex()}"'
+            case Form.NUMERIC | Form.WIDE_NUMERIC if self.numeric_as_number:
+                return Decimal, write_number
+        return None
 
 
-def is_numeric(type_: Type) -> bool:
-    """Whether values, or the elements of arrays, are decimals."""
-    return FORMS.get((type_.element or type_).code) in (Form.NUMERIC, Form.WIDE_NUMERIC)
+def write_number(value: Decimal) -> str:
+    """A decimal as a number of JSON; NaN as a text."""
+    return format_numeric(value) if value.is_finite() else f'"{format_numeric(value)}"'
 
 
 def count_since_1970(text: str, timestamps: Timestamps) -> int:

@@ -13,6 +13,7 @@ from watcher.envelopes.message import Envelope, Headers, Known, Message, json_by
 from watcher.envelopes.values import PLAIN_CELLS
 from watcher.model.change import Change, Operation
 from watcher.model.errors import EnvelopeError
+from watcher.spanner.json_columns.objects import NULL
 from watcher.spanner.timestamps import format_timestamp
 
 TABLE_FIELD = "__dbz__physicalTableIdentifier"
@@ -23,7 +24,7 @@ ANY_TEXT = (TypeCode.STRING, TypeCode.BYTES)
 
 
 @dataclass(frozen=True, slots=True)
-class WrappedEnvelope:
+class WrappedEnvelope(Envelope):
     """An ``Envelope`` but for ``encode``, which each of them has."""
 
     inside: Envelope
@@ -116,15 +117,16 @@ def write_key(change: Change) -> str:
     one that another row could have."""
     types = dict(change.shape.columns)
     names = change.shape.primary_key
-    cells = [PLAIN_CELLS.format_cell(change.key[name], types[name]) for name in names]
+    cells = [PLAIN_CELLS.choose_writer(types[name])(change.key[name]) for name in names]
     if len(cells) != 1:
-        return json_text(cells)
-    if cells[0] is None and types[names[0]].code in ANY_TEXT:
+        return f"[{','.join(cells)}]"
+    if cells[0] == NULL and types[names[0]].code in ANY_TEXT:
         raise EnvelopeError(
             f"the key {names[0]} of {change.table} is NULL, which delivery.kafka.text_keys writes"
             " as null, as the text 'null': remove text_keys, and write to a new topic"
         )
-    return cells[0] if isinstance(cells[0], str) else json_text(cells[0])
+    cell: object = json.loads(cells[0])
+    return cell if isinstance(cell, str) else cells[0]
 
 
 @dataclass(frozen=True, slots=True)

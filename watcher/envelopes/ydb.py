@@ -1,4 +1,5 @@
-"""A change as a record of YDB's changefeeds (CDC), with virtual timestamps and barriers."""
+"""A change as a record of YDB's changefeeds (CDC), with virtual timestamps and barriers; and in
+YDB's own Debezium-compatible JSON, which is not that of Debezium's connector."""
 
 from __future__ import annotations
 
@@ -8,6 +9,7 @@ from typing import ClassVar
 
 import numpy as np
 import pyarrow as pa
+from pydantic import field_validator
 
 from watcher.envelopes.by_column.changes import ChangeColumns
 from watcher.envelopes.kinds import (
@@ -26,15 +28,22 @@ from watcher.envelopes.leaves import (
     Field,
     Leaf,
     describe_key,
-    get_origin,
     render_scalar,
 )
-from watcher.envelopes.message import Json, Known, Message, RecordLayout, json_bytes
+from watcher.envelopes.message import (
+    Json,
+    Known,
+    Message,
+    RecordLayout,
+    json_bytes,
+    json_text,
+)
 from watcher.envelopes.templates import Described, JsonEnvelope, Tree
-from watcher.envelopes.values import CellStyle, JsonColumns
+from watcher.envelopes.values import CellStyle, JsonColumns, quote
 from watcher.model.change import Change, Operation, Shape, ValueCapture
 from watcher.model.errors import ConfigurationError
 
+DEBEZIUM_VERSION = "1.0.0"
 DIGEST_BITS = 43
 """Below the microseconds in a ``txId``: the whole stays under 2^53, exact in every JSON reader."""
 
@@ -117,6 +126,66 @@ class Ydb(JsonEnvelope):
         return (Message(None, json_bytes(barrier)),)
 
 
+class YdbDebezium(JsonEnvelope):
+    """The modes are YDB's, without UPDATES: this form cannot show which columns changed.
+    ``json_columns``: JSON columns are JSON, or text."""
+
+    has_key: ClassVar[bool] = True
+    names_table: ClassVar[bool] = False
+    layout: ClassVar[RecordLayout | None] = RecordLayout(
+        None,
+        ((("payload", "source", "step"), "long"), (("payload", "source", "txId"), "long")),
+    )
+    """As that of ``Ydb``."""
+
+    mode: Mode = Mode.NEW_IMAGE
+    json_columns: JsonColumns = "nested"
+
+    @field_validator("mode")
+    @classmethod
+    def _check_mode(cls, mode: Mode) -> Mode:
+        if mode is Mode.UPDATES:
+            raise ValueError("YDB's Debezium-compatible form has no mode UPDATES: use NEW_IMAGE")
+        return mode
+
+    def check(self, known: Known) -> None:
+        """As ``Envelope.check``."""
+        check_mode(self.mode, known)
+
+    @property
+    def style(self) -> CellStyle:
+        """As ``DescribedEnvelope.style``."""
+        return choose_style(self.json_columns)
+
+    def describe(self, kind: Kind, database: str, shape: Shape) -> Described:  # noqa: ARG002
+        """As ``DescribedEnvelope.describe``."""
+        new, old = choose_images(self.mode, kind)
+        payload: dict[str, Tree] = {"op": quote(self._choose_op(kind))}
+        payload |= {
+            name: Cells(shape, row, self.style)
+            for name, row in (("before", old), ("after", new))
+            if row is not None
+        }
+        payload["source"] = {
+            "connector": quote("ydb"),
+            "version": quote(DEBEZIUM_VERSION),
+            "ts_ms": choose_time(kind),
+            "step": choose_time(kind),
+            "txId": describe_transaction(kind),
+            "snapshot": json_text(kind.backfilled),
+        }
+        return Described({"payload": describe_key(shape, self.style)}, {"payload": payload})
+
+    def _choose_op(self, kind: Kind) -> str:
+        """The operation; ``c`` only where YDB can tell, with both images."""
+        if kind.backfilled:
+            return "r"
+        if kind.deleted:
+            return "d"
+        created = kind.operation is Operation.INSERT and self.mode is Mode.NEW_AND_OLD_IMAGES
+        return "c" if created else "u"
+
+
 def choose_style(columns: JsonColumns) -> CellStyle:
     """How cells are written, with JSON columns as an option says."""
     return CellStyle(json_nested=columns == "nested")
@@ -191,7 +260,7 @@ def describe_transaction(kind: Kind) -> Field:
         ends = pa.repeat(changes.window.end, changes.rows)
         numbers = (ends if kind.backfilled else changes.commits).to_numpy() % 1000 << DIGEST_BITS
         if kind.streamed:
-            ids = get_origin(changes, "transaction_id").dictionary_encode()
+            ids = changes.batch.column("transaction_id").dictionary_encode()
             digests = np.array([digest(each) for each in ids.dictionary.to_pylist()])
             numbers = numbers + digests[ids.indices.to_numpy()]
         return render_scalar(pa.array(numbers))

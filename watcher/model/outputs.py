@@ -51,7 +51,7 @@ MESSAGE_FORMATS: Mapping[str, EnvelopeEntry] = {
     "debezium": EnvelopeEntry("debezium:Debezium"),
     "debezium-avro": EnvelopeEntry("debezium_avro:DebeziumAvro", "as plain-avro"),
     "ydb": EnvelopeEntry("ydb:Ydb"),
-    "ydb-debezium": EnvelopeEntry("ydb_debezium:YdbDebezium"),
+    "ydb-debezium": EnvelopeEntry("ydb:YdbDebezium"),
     "change-stream": EnvelopeEntry("change_stream:ChangeStreamEnvelope", "with --stream"),
 }
 

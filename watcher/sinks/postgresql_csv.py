@@ -9,6 +9,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyarrow import csv
 
+from watcher.spanner.json_columns.objects import replace_items
+
 HEX = np.frombuffer(bytes(range(256)).hex().encode(), np.uint16)
 """The two digits of each byte."""
 OPTIONS = csv.WriteOptions(include_header=False, quoting_style="needed")
@@ -60,8 +62,5 @@ def encode_lists(column: pa.Array) -> pa.Array:
     for special in ("\\", '"'):
         elements = pc.replace_substring(elements, special, f"\\{special}")
     quoted = pc.fill_null(pc.binary_join_element_wise('"', elements, '"', ""), "NULL")
-    lengths = pc.fill_null(pc.list_value_length(column), 0).to_numpy(zero_copy_only=False)
-    offsets = pa.array(np.concatenate([[0], np.cumsum(lengths)]).astype(np.int32))
-    joined = pc.binary_join(pa.ListArray.from_arrays(offsets, quoted), ",")
-    literals = pc.binary_join_element_wise("{", joined, "}", "")
-    return pc.if_else(column.is_valid(), literals, pa.scalar(None, pa.string()))
+    joined = pc.binary_join(replace_items(column, quoted), ",")
+    return pc.binary_join_element_wise("{", joined, "}", "")

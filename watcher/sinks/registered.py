@@ -11,11 +11,14 @@ from dataclasses import dataclass, field, replace
 from functools import partial
 
 import pyarrow as pa
+import pyarrow.compute as pc
 
-from watcher.captures import Changed
-from watcher.envelopes.batches import try_by_column
+from watcher.envelopes.batches import ColumnWriter
+from watcher.envelopes.by_column.changes import ChangeColumns
 from watcher.envelopes.message import Envelope, Message
 from watcher.envelopes.record_schemas import Part, RecordSchema, SchemaEnvelope
+from watcher.envelopes.templates import Messages
+from watcher.envelopes.values import CellStyle
 from watcher.envelopes.wrapped import WrappedEnvelope
 from watcher.model.change import Change, Shape
 from watcher.settings.destinations import KafkaDestination, name_subject
@@ -36,6 +39,15 @@ class Heads:
 
     key: bytes | None
     value: bytes
+
+    def put_before_columns(self, messages: Messages[pa.Array]) -> Messages[pa.Array]:
+        """Messages as columns of texts or bytes with both."""
+        parts = ((self.key, messages.key), (self.value, messages.value))
+        key, value = (
+            pc.binary_join_element_wise(head, part.cast(pa.binary()), b"") if head else part
+            for head, part in parts
+        )
+        return replace(messages, key=key, value=value)
 
     def put_before(self, message: Message) -> Message:
         """A message with both; a tombstone keeps no value."""
@@ -80,14 +92,6 @@ class RegisteredMessages(WrappedEnvelope):
             raise RefusedChangesError(str(self.registry), [refusal]) from error
         return tuple(heads.put_before(message) for message in messages)
 
-    def encode_columns(self, rows: Changed, database: str) -> pa.RecordBatch | None:
-        """As ``ColumnEnvelope.encode_columns``."""
-        return try_by_column(rows, database, self.inside, partial(self._list_heads, database))
-
-    def _list_heads(self, database: str, shape: Shape) -> tuple[bytes, bytes]:
-        heads = self.find_heads(database, shape)
-        return heads.key or b"", heads.value
-
     def find_heads(self, database: str, shape: Shape) -> Heads:
         """What stands before the records of a table. Raises as ``SchemaRegistry.find_id``."""
         of = database, shape
@@ -118,6 +122,25 @@ class RegisteredMessages(WrappedEnvelope):
         return MAGIC + found.to_bytes(ID_BYTES, "big") + schema.place
 
 
+class RegisteredColumns(RegisteredMessages):
+    """As ``RegisteredMessages``, around a ``ColumnWriter``: one, too."""
+
+    @property
+    def style(self) -> CellStyle:
+        """As ``ColumnWriter.style``."""
+        return self._writer.style
+
+    def render(self, changes: ChangeColumns, database: str) -> Messages[pa.Array]:
+        """As ``ColumnWriter.render``. Raises as ``SchemaRegistry.find_id``, too."""
+        messages = self._writer.render(changes, database)
+        return self.find_heads(database, changes.shape).put_before_columns(messages)
+
+    @property
+    def _writer(self) -> ColumnWriter:
+        assert isinstance(self.inside, ColumnWriter), "it is only around one"
+        return self.inside
+
+
 def register_messages(config: WatchConfig, destination: KafkaDestination) -> Envelope:
     """The envelope of a watcher, with the schema registry that it is configured to use. Raises
     UnavailableError where that does not answer."""
@@ -129,6 +152,6 @@ def register_messages(config: WatchConfig, destination: KafkaDestination) -> Env
     registry = SchemaRegistry(options.schema_registry, options)
     registry.connect()
     name = partial(name_subject, options.subject_names, destination)
-    return RegisteredMessages(
-        config.message_format, described, registry, name, keys=not options.text_keys
-    )
+    inside = config.message_format
+    kind = RegisteredColumns if isinstance(inside, ColumnWriter) else RegisteredMessages
+    return kind(inside, described, registry, name, keys=not options.text_keys)

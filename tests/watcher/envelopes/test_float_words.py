@@ -11,8 +11,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from spanner_schema.model.column_types import Type, TypeCode
-from watcher.envelopes.by_column.float_words import STANDING
-from watcher.envelopes.by_column.sent_objects import SentObjects, read_members
+from watcher.envelopes.by_column.sent_objects import STANDING, SentObjects, read_members
 
 FLOAT, TEXT = Type(TypeCode.FLOAT64), Type(TypeCode.STRING)
 COLUMNS = (

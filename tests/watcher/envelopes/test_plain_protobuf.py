@@ -9,8 +9,12 @@ from hypothesis import strategies as st
 
 from spanner_schema.model.column_types import Type, TypeCode
 from watcher.envelopes import make_envelope
-from watcher.envelopes.plain_protobuf import PlainProtobuf
-from watcher.envelopes.protobuf import NUMBER_MAX, RESERVED, number_field
+from watcher.envelopes.plain_protobuf import (
+    NUMBER_MAX,
+    RESERVED,
+    PlainProtobuf,
+    number_field,
+)
 from watcher.envelopes.record_schemas import RecordSchemas
 from watcher.model.change import Shape
 from watcher.model.errors import EnvelopeError

@@ -10,14 +10,13 @@ import json
 from collections.abc import Collection, Sequence
 from contextlib import suppress
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 from google.protobuf.struct_pb2 import NULL_VALUE, ListValue, Value
 
 from spanner_schema.model.column_types import Type
 from watcher.envelopes.by_column.sent_objects import SentObjects, convert_sent_values
 from watcher.model.value_types import describe_values
+from watcher.spanner.json_columns.objects import replace_items
 from watcher.spanner.results.columns import (
     choose_decoder,
     choose_nanoseconds,
@@ -84,17 +83,9 @@ def convert_column(
 ) -> pa.Array:
     """A column of values as they were sent, in the type that Arrow keeps them in."""
     if type_.element is not None:
-        target = convert_type(type_, nanoseconds)
-        return convert_lists(sent, type_.element, nanoseconds).cast(target)
+        items = convert_column(sent.flatten(), type_.element, nanoseconds)
+        return replace_items(sent, items).cast(convert_type(type_, nanoseconds))
     return convert_sent(sent, describe_values(type_).form, nanoseconds, of_key)
-
-
-def convert_lists(lists: pa.Array, element: Type, nanoseconds: Nanoseconds) -> pa.Array:
-    """Lists of converted values."""
-    values = convert_column(lists.flatten(), element, nanoseconds)
-    lengths = pc.fill_null(lists.value_lengths(), 0).to_numpy()
-    offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
-    return pa.ListArray.from_arrays(offsets, values, mask=lists.is_null())
 
 
 def encode_value(value: object) -> Value:

@@ -14,8 +14,7 @@ from watcher.captures.change_types import (
     number_commits,
 )
 from watcher.envelopes.batches import CHANGE_ID_COLUMN
-from watcher.envelopes.by_column.changes import ChangeColumns
-from watcher.envelopes.by_column.parts import render_parts
+from watcher.envelopes.by_column.changes import ChangeColumns, render_parts
 from watcher.envelopes.leaves import Cells, describe_key
 from watcher.envelopes.plain import describe_old_values, describe_values
 from watcher.envelopes.templates import Template
@@ -43,7 +42,7 @@ def render_column(changes: ChangeColumns, field: pa.Field) -> pa.Array:
     if attribute is None:
         column = COLUMNS[field.name](changes)
     else:
-        column = None if changes.origin is None else changes.origin.column(attribute)
+        column = changes.batch.column(attribute) if changes.kind.streamed else None
     if isinstance(column, pa.Array):
         return column.cast(field.type)
     return pa.repeat(pa.scalar(column, field.type), changes.rows)

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-import numpy as np
 import pyarrow as pa
 from pyspark.sql.types import VariantVal
+
+from watcher.spanner.json_columns.objects import replace_items
 
 VARIANT = pa.struct(
     [
@@ -53,17 +54,10 @@ def convert_to_variants(batch: pa.RecordBatch, shown: pa.Schema) -> pa.RecordBat
 def parse_variants(texts: pa.Array) -> pa.Array:
     """JSON texts, or arrays of them, as VARIANT. A JSON null is not NULL."""
     if pa.types.is_list(texts.type):
-        values = parse_variants(texts.flatten())
-        return pa.ListArray.from_arrays(list_offsets(texts), values, mask=texts.is_null())
+        return replace_items(texts, parse_variants(texts.flatten()))
     parsed = [VariantVal.parseJson(t) if t is not None else None for t in texts.to_pylist()]
     values = pa.array([b"" if v is None else v.value for v in parsed], pa.binary())
     metadata = pa.array([b"" if v is None else v.metadata for v in parsed], pa.binary())
     return pa.StructArray.from_arrays(
         [values, metadata], fields=list(VARIANT), mask=texts.is_null()
     )
-
-
-def list_offsets(lists: pa.Array) -> pa.Array:
-    """Where each list begins in its flattened values; a NULL list has none."""
-    lengths = lists.value_lengths().fill_null(0).to_numpy()
-    return pa.array(np.concatenate([[0], np.cumsum(lengths)]), pa.int32())

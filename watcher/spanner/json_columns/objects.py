@@ -36,11 +36,17 @@ SPACED = Punctuation(", ", ": ")
 COMPACT = Punctuation(",", ":")
 
 
-def join_lists(lists: pa.Array, items: pa.Array, comma: str) -> pa.Array:
-    """Lists as JSON arrays, from the texts of all items; NULL stays NULL."""
+def replace_items(lists: pa.Array, items: pa.Array) -> pa.Array:
+    """The lists with other items in place of their own, all of them in one column; NULL stays
+    NULL."""
     lengths = pc.fill_null(lists.value_lengths(), 0).to_numpy()
     offsets = pa.array(np.concatenate(([0], np.cumsum(lengths))), pa.int32())
-    texts = pa.ListArray.from_arrays(offsets, pc.fill_null(items, NULL), mask=lists.is_null())
+    return pa.ListArray.from_arrays(offsets, items, mask=lists.is_null())
+
+
+def join_lists(lists: pa.Array, items: pa.Array, comma: str) -> pa.Array:
+    """Lists as JSON arrays, from the texts of all items; NULL stays NULL."""
+    texts = replace_items(lists, pc.fill_null(items, NULL))
     return wrap(pc.binary_join(texts, comma), "[", "]")
 
 
