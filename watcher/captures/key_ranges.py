@@ -16,10 +16,9 @@ from google.protobuf.struct_pb2 import ListValue, Value
 
 from spanner_schema.model.column_types import Type
 from watcher.captures import TableRows, statements
-from watcher.captures.poll import PollCapture
+from watcher.captures.poll import SAMPLE_ROWS, PollCapture, average_row
 from watcher.captures.progress import BackfillProgress
 from watcher.captures.row_filters import find_kept
-from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.strong_reads import TWICE, read_or_strongly, stream_or_strongly
 from watcher.model.window import BEGINNING, TableSlice, Window
 from watcher.spanner.keys import Key, KeyRange

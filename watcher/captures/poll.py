@@ -5,7 +5,7 @@ It sees the newest version of a row in the window, and no deletes: for those use
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -16,7 +16,6 @@ from spanner_schema.model.column_types import Type, TypeCode
 from watcher.captures import COMMIT_TIMESTAMP_COLUMN, SHARD_ID_COLUMN, TableRows, statements
 from watcher.captures.masked_values import mask_column
 from watcher.captures.row_filters import find_kept
-from watcher.captures.row_sizes import SAMPLE_ROWS, average_row
 from watcher.captures.statements import STAMPS
 from watcher.captures.strong_reads import LATER, read_or_strongly, stream_or_strongly
 from watcher.model.window import ShardGroup, ShardSlice, Window
@@ -24,12 +23,14 @@ from watcher.spanner.queries import QueryClient
 from watcher.spanner.results.columns import build_schema, decode_batches
 from watcher.spanner.results.supported_types import Nanoseconds
 from watcher.spanner.results.timestamp_columns import round_up_timestamps, truncate_timestamps
-from watcher.spanner.results.wire import ResultPart
+from watcher.spanner.results.wire import ResultPart, join_chunks
 from watcher.spanner.sql import Statement
 from watcher.tables.values import WatchedTable
 
 Wait = Callable[[], int]
 """Waits for the number that a query answers with; the query is under way already."""
+SAMPLE_ROWS = 200
+"""Rows that are read to learn how long they are."""
 
 
 @dataclass(frozen=True)
@@ -244,3 +245,13 @@ def decode_values(
         column = batch.column(0)
         values = round_up_timestamps(column) if code is TypeCode.TIMESTAMP else column
         yield from values.to_pylist()
+
+
+def average_row(results: Iterable[ResultPart], width: int) -> float:
+    """The bytes a row of a result, as Spanner sends them; 0 where there is none. An index says only
+    how many rows there are, and not how long they are."""
+    values = size = 0
+    for completed, _ in join_chunks(results):
+        values += len(completed)
+        size += sum(map(len, completed))
+    return size * width / values if values else 0.0

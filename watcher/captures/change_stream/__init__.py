@@ -6,8 +6,7 @@ and when, ``windows`` reads them, ``rows`` are their changes as columns.
 
 from __future__ import annotations
 
-from watcher.captures.change_stream.captured import list_streamed_columns
-from watcher.captures.change_stream.gaps import require_complete
+from watcher.captures.change_stream.captured import list_streamed_columns, require_complete
 from watcher.captures.change_stream.placements import use_placements
 from watcher.captures.change_stream.rows import CHANGES, iterate_stream_changes
 from watcher.captures.change_stream.stream_slices import StreamSlice

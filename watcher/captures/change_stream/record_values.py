@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import json
-from dataclasses import dataclass, replace
-from itertools import compress
+from dataclasses import dataclass
 
 from spanner_schema.model.column_types import Type
 from watcher.model.change import Operation, Shape, ValueCapture
 from watcher.model.value_types import find_code
-from watcher.tables.column_choice import ColumnChoice
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,32 +93,6 @@ MovingRecord = DataRecord | Heartbeat | PartitionStart | PartitionMove | Partiti
 """The records of a stream whose partitions live on while their keys move."""
 
 Record = DataRecord | Heartbeat | ChildPartition
-
-
-def choose_columns(record: DataRecord, choice: ColumnChoice) -> DataRecord:
-    """A record of the chosen columns, and of its key."""
-    columns, key = record.shape.columns, record.shape.primary_key
-    kept = [choice.includes(name) or name in key for name, _ in columns]
-    if all(kept):
-        return record
-    narrow = replace(
-        record.shape,
-        columns=tuple(compress(columns, kept)),
-        positions=tuple(compress(record.shape.positions, kept)),
-    )
-    names = frozenset(name for name, _ in narrow.columns)
-    mods = tuple(
-        StreamMod(mod.key, choose_values(mod.new, names), choose_values(mod.old, names))
-        for mod in record.mods
-    )
-    return replace(record, shape=narrow, mods=mods)
-
-
-def choose_values(values: str | None, names: frozenset[str]) -> str | None:
-    """The values of some columns, of a JSON object."""
-    if values is None:
-        return None
-    return json.dumps({name: v for name, v in json.loads(values).items() if name in names})
 
 
 def decode_type(described: dict[str, object]) -> Type:

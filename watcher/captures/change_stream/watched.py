@@ -11,11 +11,13 @@ from spanner_schema.model.selection import is_glob
 from spanner_schema.model.steps import CreateChangeStream
 from spanner_schema.model.suggestions import suggest_name
 from spanner_schema.syntax.render import render_step
-from watcher.captures.change_stream.captured import read_option
-from watcher.captures.change_stream.filtered_records import filter_record
-from watcher.captures.change_stream.gaps import describe_gaps
-from watcher.captures.change_stream.masked_records import mask_record
-from watcher.captures.change_stream.record_values import DataRecord, choose_columns
+from watcher.captures.change_stream.captured import describe_gaps, read_option
+from watcher.captures.change_stream.delivered_records import (
+    choose_columns,
+    filter_record,
+    mask_record,
+)
+from watcher.captures.change_stream.record_values import DataRecord
 from watcher.model.change import Operation, ValueCapture
 from watcher.model.errors import NotWatchableError, StreamNotFoundError
 from watcher.tables.column_choice import EVERYTHING, ColumnChoice

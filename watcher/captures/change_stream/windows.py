@@ -13,7 +13,10 @@ from watcher.captures.change_stream.listening import Listening
 from watcher.captures.change_stream.messages import decode_messages
 from watcher.captures.change_stream.moving_keys import read_moving_keys
 from watcher.captures.change_stream.open_queries import OpenQueries
-from watcher.captures.change_stream.partition_walk import walk_partitions
+from watcher.captures.change_stream.partition_walk import (
+    Reach,
+    walk_partitions,
+)
 from watcher.captures.change_stream.record_columns import (
     Arrival,
     RecordColumns,
@@ -31,9 +34,6 @@ from watcher.captures.change_stream.record_values import (
 from watcher.captures.change_stream.repeats import Records
 from watcher.captures.change_stream.rows import BATCH_ROWS, ChangeBuffer, order_key
 from watcher.captures.change_stream.sizes import RecordSize
-from watcher.captures.change_stream.started_queries import (
-    Reach,
-)
 from watcher.captures.change_stream.stream_calls import StreamCalls
 from watcher.captures.change_stream.stream_slices import (
     MovingSlice,
