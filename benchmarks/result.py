@@ -16,12 +16,12 @@ from pydantic import ValidationError
 from benchmarks.index import ScanTotals
 from benchmarks.load.client_times import ClientTimes
 from benchmarks.load.latency import Latency
-from benchmarks.load.truth import RunVerdict
 from benchmarks.machine_load import CpuUse
 from benchmarks.pages.charts import Chart, Value
 from benchmarks.processes import Usage
 from benchmarks.query_costs import QueryCosts
 from benchmarks.run_settings import RunPlan
+from conformance.judges.arrays import RunVerdict
 from watcher.model.errors import ConfigurationError
 from watcher.process.text_files import read_text_file
 

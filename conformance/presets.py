@@ -92,7 +92,7 @@ PRESETS = {
     ),
     "debezium": Preset(
         Settings(
-            "{python} -m conformance.debezium --database {database} --stream {stream}"
+            "{python} -m benchmarks.debezium.command --database {database} --stream {stream}"
             " --start {start} --state {state} --tables {tables}",
             format="debezium",
             # Its start takes half a minute, and so does a blow's consequence.
@@ -105,7 +105,7 @@ PRESETS = {
         ),
         "Debezium's connector with Kafka Connect and a broker; needs the extras bench and kafka,"
         " a JDK and Maven",
-        check="{python} -m conformance.debezium --check",
+        check="{python} -m benchmarks.debezium.command --check",
     ),
 }
 

@@ -247,7 +247,6 @@ GOOGLE: dict[str, dict[str, str]] = {
         "watcher.captures.change_stream": "a record of a change stream is a message of the API",
         "watcher.change_sets": "writes ids in the transactions of applications",
         "watcher.consumers": WRITES,
-        "watcher.cli.demo": WRITES,
         "watcher.overview": "small queries of what an operator sees, by the client; probes write",
         "watcher.runners.preflight": "asks once for what a watcher will need",
         "watcher.sinks.pubsub": "its client is Google's, too",
@@ -315,6 +314,7 @@ def test_the_command_line_and_its_entry_points_name_functions_and_groups_that_ar
     assert {name: resolve_name(each) for name, each in named.items()}.keys() == {
         "bench",
         "conformance",
+        "demo",
     }
     installed = distribution("spanner-watcher").entry_points.select(
         group="spanner_watcher.commands"

@@ -9,9 +9,9 @@ import numpy.typing as npt
 
 from benchmarks.load.latency import latency
 from benchmarks.load.records import ATTEMPTS, DELIVERED, WINDOWS, WRITTEN, Records, read
-from benchmarks.load.truth import find_indexes, verify
 from benchmarks.result import Measured, Series
 from benchmarks.run_settings import Run
+from conformance.judges.arrays import find_indexes, verify
 
 MICROS = 1_000_000
 Array = npt.NDArray[np.int64]

@@ -7,9 +7,11 @@ after it. One that was cut off comes again, and is held to everything but being 
 
 from __future__ import annotations
 
+from bisect import bisect_right
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import attrgetter
 from typing import Protocol
 
 from conformance.truth import History, Key, Row, Truth, live_rows, state_at
@@ -67,6 +69,15 @@ class Line:
 
 
 @dataclass(frozen=True, slots=True)
+class Written:
+    """A version of a row; ``version`` is None for a row that is gone."""
+
+    at: int
+    row: Row
+    version: str | None
+
+
+@dataclass(frozen=True, slots=True)
 class Delivery:
     """The lines of one window, as far as they came. ``earlier``: those that had come of the same
     window when it was cut off, just before."""
@@ -115,24 +126,23 @@ def settle_windows(
 ) -> list[Delivery]:
     """The same, but a window that lacks rows and may have come again without any is not complete:
     when it was cut off, and all that it held was deleted before it could come again."""
+    written = order_versions(history, tables)
     starts = [window.start for window in windows[1:]]
     last = max((states[-1].at for states in history.values()), default=0)
     return [
         replace(window, complete=False)
-        if window.complete and may_have_vanished(window, following, history, tables)
+        if window.complete and may_have_vanished(window, following, written)
         else window
         for window, following in zip(windows, [*starts, last], strict=False)
     ]
 
 
-def may_have_vanished(
-    window: Delivery, following: int, history: History, tables: Sequence[str]
-) -> bool:
+def may_have_vanished(window: Delivery, following: int, written: Sequence[Written]) -> bool:
     """Whether a window without rows, from the start of this one, fits before the next one."""
-    if newest_between(history, tables, window.start, window.end) <= window.versions:
+    if newest_between(written, window.start, window.end) <= window.versions:
         return False
-    stamps = {s.at for states in history.values() for s in states if window.end < s.at <= following}
-    return any(not newest_between(history, tables, window.start, at) for at in stamps)
+    stamps = {each.at for each in written if window.end < each.at <= following}
+    return any(not newest_between(written, window.start, at) for at in stamps)
 
 
 def find_invented(lines: Sequence[Line], history: History) -> Iterator[str]:
@@ -171,9 +181,12 @@ def find_repeated(windows: Sequence[Delivery]) -> Iterator[str]:
     """A version comes again only when its window was cut off."""
     seen: set[tuple[Row, int]] = set()
     for window in windows:
+        here: set[tuple[Row, int]] = set()
         for line in window.lines:
-            if (line.row, line.at) in seen:
+            version = (line.row, line.at)
+            if version in seen or version in here:
                 yield f"{line.row} at {line.at} came twice"
+            here.add(version)
         if window.complete:
             seen |= window.versions
 
@@ -195,17 +208,33 @@ def find_rewound(windows: Sequence[Span]) -> Iterator[str]:
             )
 
 
-def find_incomplete(
+def find_gaps(windows: Sequence[Span]) -> Iterator[str]:
+    """For who knows every window, also those without rows: each begins where one has ended."""
+    for window, following in pairwise(windows):
+        if following.start != window.end:
+            yield f"a window starts at {following.start}, the one before it ended at {window.end}"
+
+
+def find_foreign(
     windows: Sequence[Delivery], history: History, tables: Sequence[str]
 ) -> Iterator[str]:
-    """A window holds the newest version of every row that was written in it and lives at its end,
-    and nothing else."""
+    """A window holds nothing but the newest version of each row at its end."""
+    written = order_versions(history, tables)
     for window in windows:
-        expected = newest_between(history, tables, window.start, window.end)
-        own = {(line.row, line.at) for line in window.lines}
-        for row, at in sorted(own - expected, key=repr):
+        expected = newest_between(written, window.start, window.end)
+        for row, at in sorted({(line.row, line.at) for line in window.lines} - expected, key=repr):
             yield f"{row} at {at} is not its state at the end of ({window.start}, {window.end}]"
-        missing = expected - own if window.complete else set()
+
+
+def find_missing(
+    windows: Sequence[Delivery], history: History, tables: Sequence[str]
+) -> Iterator[str]:
+    """A window holds the newest version of every row that was written in it and lives at its
+    end."""
+    written = order_versions(history, tables)
+    for window in windows:
+        expected = newest_between(written, window.start, window.end) if window.complete else set()
+        missing = expected - {(line.row, line.at) for line in window.lines}
         # It may have begun with these, behind those that came before it was cut off.
         first = window.earlier[max(len(window.earlier) - len(missing), 0) :]
         for row, at in sorted(missing - {(line.row, line.at) for line in first}, key=repr):
@@ -217,14 +246,15 @@ def find_skipped(
 ) -> Iterator[str]:
     """Between two windows with rows, before the first and after the last, there are only windows
     without rows: nothing that was written there is still the newest at the next one's start."""
+    written = order_versions(history, tables)
     position = 0
     for window in windows:
         if window.start > position:
-            for row, at in newest_between(history, tables, position, window.start):
+            for row, at in newest_between(written, position, window.start):
                 yield f"{row} at {at} lies between the windows ({position}, {window.start}]"
         position = window.end if window.complete else max(position, window.start)
     last = max((states[-1].at for states in history.values()), default=position)
-    for row, at in newest_between(history, tables, position, max(last, position)):
+    for row, at in newest_between(written, position, max(last, position)):
         yield f"{row} at {at}, the newest version, was never delivered"
 
 
@@ -278,12 +308,23 @@ def find_differences(
                 yield f"{row} is rebuilt but is not there at {window.end}, and was not deleted"
 
 
-def newest_between(
-    history: History, tables: Sequence[str], start: int, end: int
-) -> set[tuple[Row, int]]:
-    """What a window ``(start, end]`` has to hold."""
-    rows = live_rows(history, end)
-    return {(row, s.at) for row, s in rows.items() if s.at > start and row[0] in tables}
+def order_versions(history: History, tables: Sequence[str]) -> list[Written]:
+    """The versions of the rows of some tables, in the order of their commits."""
+    versions = [
+        Written(state.at, row, state.version)
+        for row, states in history.items()
+        if row[0] in tables
+        for state in states
+    ]
+    return sorted(versions, key=attrgetter("at"))
+
+
+def newest_between(written: Sequence[Written], start: int, end: int) -> set[tuple[Row, int]]:
+    """What a window ``(start, end]`` has to hold; ``written`` is in the order of the commits."""
+    first = bisect_right(written, start, key=attrgetter("at"))
+    after = bisect_right(written, end, key=attrgetter("at"))
+    newest = {each.row: each for each in written[first:after]}
+    return {(row, each.at) for row, each in newest.items() if each.version is not None}
 
 
 def find_problems(
@@ -307,7 +348,8 @@ def find_problems(
         *find_repeated(windows),
         *(find_needless(delivered, crashes) if crashes is not None else ()),
         *find_rewound(windows),
-        *find_incomplete(windows, history, tables),
+        *find_foreign(windows, history, tables),
+        *find_missing(windows, history, tables),
         *find_skipped(windows, history, tables),
         *find_torn(windows, truth),
         *(find_scattered(windows) if transactions else ()),

@@ -46,7 +46,8 @@ def judge_polled(lines: Sequence[Line], history: History, recording: Recording) 
     windows = polled_windows.settle_windows(delivered, history, WATCHED)
     yield from polled_windows.find_repeated(windows)
     yield from polled_windows.find_rewound(windows)
-    yield from polled_windows.find_incomplete(windows, history, WATCHED)
+    yield from polled_windows.find_foreign(windows, history, WATCHED)
+    yield from polled_windows.find_missing(windows, history, WATCHED)
     yield from polled_windows.find_torn(windows, recording.truth)
 
 

@@ -9,6 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+from conformance.judges import polled_windows
+from conformance.judges.polled_windows import Line
+from conformance.truth import Commit, Truth, Write
 from endurance.deliveries import Delivery, Rows
 from endurance.gauges import Event, count_late_seconds, find_recoveries, grows
 from endurance.judge import count_repeats, find_problems, newest_rows
@@ -94,8 +97,23 @@ def go_back_to_no_boundary(deliveries: Deliveries) -> None:
     deliveries[2] = Delivery(2, 8, 25, rows)
 
 
+def judge_rows(deliveries: Deliveries) -> list[str]:
+    """What the judges of single rows say."""
+    commits = [
+        Commit(at, (Write(("T", (key,)), None if version == DELETED else str(version)),))
+        for at, key, version in tuples_of(TRUTH)
+    ]
+    lines = [
+        Line(f"{key} {at}", "T", (key,), at, str(version), each.start, each.end)
+        for each in deliveries
+        for at, key, version in tuples_of(each.rows)
+    ]
+    return polled_windows.find_problems(lines, Truth(commits), ["T"])
+
+
 def test_the_judge_finds_nothing_in_a_right_delivery() -> None:
     assert list(find_problems(TRUTH, deliver_all())) == []
+    assert judge_rows(deliver_all()) == []
     assert count_repeats(deliver_all()) == 0
 
 
@@ -113,10 +131,13 @@ def test_the_judge_finds_nothing_in_a_right_delivery() -> None:
         go_back_to_no_boundary,
     ],
 )
-def test_the_judge_finds(spoil: Callable[[Deliveries], None]) -> None:
+def test_the_judge_finds_what_the_judges_of_single_rows_find(
+    spoil: Callable[[Deliveries], None],
+) -> None:
     deliveries = deliver_all()
     spoil(deliveries)
     assert list(find_problems(TRUTH, deliveries))
+    assert judge_rows(deliveries)
 
 
 def test_a_window_that_was_cut_off_comes_again() -> None:

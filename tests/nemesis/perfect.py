@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from hypothesis import strategies as st
 
-from conformance.judges.polled_windows import Line, newest_between
+from conformance.judges.polled_windows import Line, newest_between, order_versions
 from conformance.truth import CHILD, PARENT, Commit, History, Row, Truth, Write, live_rows
 
 TABLES = (PARENT, CHILD, "Events")
@@ -101,7 +101,8 @@ def poll_windows(
 def window(history: History, start: int, end: int) -> list[Line]:
     """What a right watcher writes for a window, in the order of the commits."""
     rows = live_rows(history, end)
-    versions = sorted(newest_between(history, TABLES, start, end), key=lambda v: (v[1], repr(v)))
+    newest = newest_between(order_versions(history, TABLES), start, end)
+    versions = sorted(newest, key=lambda version: (version[1], repr(version)))
     return [
         Line(f"{row} {at}", row[0], row[1], at, str(rows[row].version), start, end)
         for row, at in versions

@@ -22,9 +22,10 @@ from conformance.judges.polled_windows import (
     Line,
     deliveries,
     find_disordered,
-    find_incomplete,
+    find_foreign,
     find_invented,
     find_misnamed,
+    find_missing,
     find_repeated,
     find_rewound,
     find_skipped,
@@ -292,5 +293,6 @@ def judge_part(lines: list[Line], history: History) -> Iterator[str]:
     yield from find_misnamed(lines)
     yield from find_repeated(windows)
     yield from find_rewound(windows)
-    yield from find_incomplete(windows, history, WATCHED)
+    yield from find_foreign(windows, history, WATCHED)
+    yield from find_missing(windows, history, WATCHED)
     yield from find_skipped(windows, history, WATCHED)

@@ -15,9 +15,11 @@ from conformance.judges.polled_windows import (
     deliveries,
     find_differences,
     find_disordered,
-    find_incomplete,
+    find_foreign,
+    find_gaps,
     find_invented,
     find_misnamed,
+    find_missing,
     find_needless,
     find_problems,
     find_repeated,
@@ -264,9 +266,8 @@ def test_a_wrong_table_is_found(recorded: Recorded, data: st.DataObject) -> None
 def test_a_window_that_lacks_what_was_deleted_between_its_end_and_now_is_found() -> None:
     """Only tables that have changes now were read at the end of a window that was cut."""
     lines = [row for row in output() if row != line(B, 12, "b2", 10, 13)]
-    assert list(
-        find_incomplete(settle_windows(deliveries(lines), history(), TABLES), history(), TABLES)
-    )
+    windows = settle_windows(deliveries(lines), history(), TABLES)
+    assert list(find_missing(windows, history(), TABLES))
 
 
 def test_two_watchers_that_deliver_at_once_are_found() -> None:
@@ -285,10 +286,24 @@ def test_the_judge_of_completeness_finds_every_row() -> None:
     for number in range(4):
         rows = output()
         del rows[number]
-        assert list(find_incomplete(deliveries(rows), history(), TABLES)), number
+        assert list(find_missing(deliveries(rows), history(), TABLES)), number
 
 
-def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
+def test_the_judge_of_foreign_rows_finds_one_that_is_of_another_window() -> None:
+    for number, other in enumerate([line(A, 5, "a1", 0, 10), line(B, 5, "b1", 10, 13)]):
+        assert list(find_foreign(deliveries([*output(), other]), history(), TABLES)), number
+    assert not list(find_foreign(deliveries(output()), history(), TABLES))
+
+
+def test_the_judge_of_all_windows_finds_a_gap_without_rows() -> None:
+    """For who knows the windows without rows, too."""
+    right = [Delivery(0, 10, (), True), Delivery(10, 13, (), True)]
+    assert not list(find_gaps(right))
+    assert list(find_gaps([right[0], Delivery(11, 13, (), True)]))
+    assert list(find_gaps([right[0], Delivery(9, 13, (), True)]))
+
+
+def test_the_judge_of_skipped_windows_finds_one_that_never_came() -> None:
     for rows in (output()[2:], output()[:2], []):
         assert list(find_skipped(deliveries(rows), history(), TABLES))
     late = [line(A, 12, "a3", 11, 13), line(B, 12, "b2", 11, 13)]
@@ -299,8 +314,9 @@ def test_the_judge_of_gaps_finds_a_window_that_never_came() -> None:
 def test_the_judge_of_repetition_knows_a_crash_from_a_doubled_row() -> None:
     rows = output()
     assert list(find_repeated(deliveries([*rows, rows[0]])))
-    assert list(find_incomplete(deliveries([*rows, rows[3]]), history(), TABLES))
+    assert list(find_missing(deliveries([*rows, rows[3]]), history(), TABLES))
     assert not list(find_repeated(deliveries([rows[0], *rows])))
+    assert list(find_repeated([Delivery(0, 10, (rows[0], rows[0]), True)]))
 
 
 def test_the_judge_of_crashes_counts_windows_that_come_again() -> None:

@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[2]
 
 COMMANDS = [
     f"{folder}.{file.stem}"
-    for folder in ("watcher.cli", "watcher.cli.ctl", "watcher.cli.ddl", "watcher.cli.demo")
+    for folder in ("watcher.cli", "watcher.cli.ctl", "watcher.cli.ddl", "conformance.demo")
     for file in sorted((ROOT / folder.replace(".", "/")).glob("*.py"))
     if "to_run(__name__)" in file.read_text()
 ]

@@ -70,8 +70,8 @@ def test_what_is_no_text_is_refused_with_its_byte(
 
 
 def test_the_product_reads_files_of_users_in_one_place() -> None:
-    """``Path.read_text`` guesses the encoding by the locale, and takes a mark for a letter. The
-    demo reads what it has written itself; a checkpoint is Spark's."""
+    """``Path.read_text`` guesses the encoding by the locale, and takes a mark for a letter. A
+    checkpoint is Spark's."""
     packages = (ROOT / "watcher", ROOT / "ddl")
     readers = {
         str(path.relative_to(ROOT))
@@ -79,7 +79,6 @@ def test_the_product_reads_files_of_users_in_one_place() -> None:
         for path in package.rglob("*.py")
         for node in ast.walk(ast.parse(path.read_text()))
         if isinstance(node, ast.Attribute) and node.attr == "read_text"
-        if not path.is_relative_to(ROOT / "watcher" / "cli" / "demo")
     }
     ours = {"watcher/envelopes/schema_files.py", "watcher/runners/spark/checkpoints.py"}
     assert readers == ours

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import random
-import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
@@ -16,9 +16,10 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 from google.cloud.spanner_v1.transaction import Transaction
 
+from conformance.judges.polled_windows import Line, find_gaps, find_problems
+from conformance.truth import Commit, Truth, Write
 from watcher.captures.poll import PollCapture
 from watcher.captures.poll_tables import PolledTables
-from watcher.cli.demo.verification import MicroBatch, Version, verify
 from watcher.consumers.clearing import Clearing, Method
 from watcher.consumers.positions import MemoryPositions, Position
 from watcher.model.errors import VersionExpiredError
@@ -31,17 +32,24 @@ COMMITS_A_WRITER = 60
 WRITERS = 4
 
 
-class Truth:
-    """What the writers saw acknowledged."""
+TABLES = ("Singers",)
+Values = tuple[object, ...]
 
-    def __init__(self) -> None:
-        self.versions: list[Version] = []
-        self._lock = threading.Lock()
 
-    def add(self, keys: list[int], name: str, committed: datetime | None) -> None:
-        assert committed is not None
-        with self._lock:
-            self.versions += [Version(key, to_micros(committed), name) for key in keys]
+@dataclass(frozen=True, slots=True)
+class Delivered:
+    """What came of a window: a line each, and its whole row."""
+
+    window: Window
+    lines: list[Line]
+    values: list[Values]
+
+
+def note(truth: Truth, keys: list[int], name: str, committed: datetime | None) -> None:
+    """What a writer saw acknowledged."""
+    assert committed is not None
+    writes = tuple(Write(("Singers", (key,)), name) for key in keys)
+    truth.add(Commit(to_micros(committed), writes))
 
 
 def write_by_mutation(database: Database, keys: list[int], name: str) -> datetime | None:
@@ -74,24 +82,36 @@ def writer(database: Database, truth: Truth, number: int, commits: int) -> None:
         keys = sorted(randomness.sample(range(KEYS), randomness.randint(1, 5)))
         name = f"{number}.{commit}"
         write = write_by_mutation if randomness.random() < 0.7 else write_by_dml
-        truth.add(keys, name, write(database, keys, name))
+        note(truth, keys, name, write(database, keys, name))
 
 
-def deliver(capture: PollCapture, window: Window, number: int) -> MicroBatch:
-    versions = []
+def deliver(capture: PollCapture, window: Window) -> Delivered:
+    delivered = Delivered(window, [], [])
     for part in capture.plan(window):
         for rows in capture.read(part):
             for row in rows.batch.to_pylist():
-                timestamp = to_micros(row["_commit_timestamp"])
-                values = (row["SingerId"], row["LastName"])
-                versions.append(Version(row["SingerId"], timestamp, row["LastName"], values))
-    return MicroBatch(number, window, 0.0, versions)
+                at, key = to_micros(row["_commit_timestamp"]), row["SingerId"]
+                name, span = row["LastName"], (window.start, window.end)
+                delivered.lines.append(Line(f"{key} {at}", "Singers", (key,), at, name, *span))
+                delivered.values.append((key, name))
+    return delivered
 
 
-def table_now(database: Database) -> dict[int, tuple[object, ...]]:
+def table_now(database: Database) -> dict[object, Values]:
     with database.snapshot() as snapshot:
         rows = snapshot.execute_sql("SELECT SingerId, LastName FROM Singers")
         return {row[0]: tuple(row) for row in rows}
+
+
+def find_wrong(truth: Truth, batches: list[Delivered], table: dict[object, Values]) -> list[str]:
+    """What is wrong with windows of which each came once, and with the rows that they leave."""
+    lines = [line for batch in batches for line in batch.lines]
+    rebuilt = {values[0]: values for batch in batches for values in batch.values}
+    return [
+        *find_problems(lines, truth, TABLES, crashes=0),
+        *find_gaps([batch.window for batch in batches]),
+        *(f"{key} is {table[key]}" for key in rebuilt if rebuilt[key] != table[key]),
+    ]
 
 
 @pytest.mark.parametrize("method", [None, *Method])
@@ -103,16 +123,12 @@ def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
     start = capture.look(0)[0].end
     positions.save(Position("test", "Singers", start), None)
     clearing = Clearing(singers, capture.table, positions, method=method or Method.AUTO)
-    batches: list[MicroBatch] = []
+    batches: list[Delivered] = []
 
     def poll() -> None:
         begin = batches[-1].window.end if batches else start
         window, changed = capture.look(begin)
-        batches.append(
-            deliver(capture, window, len(batches))
-            if changed
-            else MicroBatch(len(batches), window, 0.0, [])
-        )
+        batches.append(deliver(capture, window) if changed else Delivered(window, [], []))
         positions.save(Position("test", "Singers", window.end), begin)
 
     with ThreadPoolExecutor(WRITERS) as threads:
@@ -127,9 +143,8 @@ def test_every_window_holds_the_newest_version_of_every_key_written_in_it(
         for each in running:
             each.result()
     poll()
-    verdict = verify(truth.versions, batches, table_now(singers))
-    assert verdict.mismatches == []
-    assert verdict.delivered > KEYS
+    assert find_wrong(truth, batches, table_now(singers)) == []
+    assert sum(len(batch.lines) for batch in batches) > KEYS
     if method is not None:
         clearing.clear()
         assert capture.count(Window(0, capture.look(0)[0].end)) == 0
@@ -139,12 +154,12 @@ def test_a_window_reads_the_same_rows_again_after_they_changed(singers: Database
     capture, truth = capture_of(singers), Truth()
     writer(singers, truth, 1, 20)
     window, _ = capture.look(0)
-    first = deliver(capture, window, 0)
+    first = deliver(capture, window)
     writer(singers, truth, 2, 20)
     with singers.batch() as batch:
-        batch.delete("Singers", KeySet(keys=[[first.versions[0].key]]))
-    again = deliver(capture, window, 0)
-    assert sorted(again.versions, key=repr) == sorted(first.versions, key=repr)
+        batch.delete("Singers", KeySet(keys=[first.lines[0].key]))
+    again = deliver(capture, window)
+    assert sorted(again.lines, key=repr) == sorted(first.lines, key=repr)
 
 
 def cut(capture: PollCapture, window: Window, max_rows: int) -> Window:
@@ -156,17 +171,17 @@ def cut(capture: PollCapture, window: Window, max_rows: int) -> Window:
 def test_windows_that_are_cut_deliver_the_same_as_one(singers: Database) -> None:
     capture, truth = capture_of(singers), Truth()
     for number in range(50):
-        truth.add([number], f"n{number}", write_by_mutation(singers, [number], f"n{number}"))
+        note(truth, [number], f"n{number}", write_by_mutation(singers, [number], f"n{number}"))
     whole, _ = capture.look(0)
     batches: list[Any] = []
     begin = 0
     while begin < whole.end:
         window = cut(capture, Window(begin, whole.end), max_rows=7)
         assert capture.count(window) <= 7
-        batches.append(deliver(capture, window, len(batches)))
+        batches.append(deliver(capture, window))
         begin = window.end
     assert len(batches) >= 7
-    assert verify(truth.versions, batches, table_now(singers)).mismatches == []
+    assert find_wrong(truth, batches, table_now(singers)) == []
 
 
 def test_rows_of_one_commit_are_never_parted_by_a_cut(singers: Database) -> None:
@@ -197,8 +212,8 @@ def test_clearing_never_passes_the_slowest_consumer(singers: Database) -> None:
     clearing = Clearing(singers, capture.table, positions)
     assert clearing.count().rows == 1
     assert clearing.clear().slowest_consumer == "slow"
-    left = deliver(capture, capture.look(0)[0], 0)
-    assert [version.key for version in left.versions] == [2]
+    left = deliver(capture, capture.look(0)[0])
+    assert [line.key for line in left.lines] == [(2,)]
 
 
 def test_clearing_by_processed_keeps_the_timestamp_of_the_row(
@@ -221,7 +236,7 @@ def test_a_window_older_than_the_versions_is_read_strongly_and_loses_nothing(
     capture = capture_of(singers)
     write_by_mutation(singers, [1, 2], "old")
     old = Window(0, to_micros(datetime.now(UTC)) - 3_700 * 1_000_000)
-    assert deliver(capture, old, 0).versions == [], "the rows are newer: a later window has them"
+    assert deliver(capture, old).lines == [], "the rows are newer: a later window has them"
     with pytest.raises(VersionExpiredError):
         capture.count(old)
 
@@ -234,5 +249,5 @@ def test_rows_of_a_broken_stream_are_neither_lost_nor_repeated(
         write_by_mutation(singers, list(range(first, first + 500)), "x" * 200)
     window, _ = capture.look(0)
     faults(unavailable_after_rows=300, unavailable_streams_max=9, lost_sessions=2)
-    keys = [version.key for version in deliver(capture, window, 0).versions]
-    assert sorted(keys) == list(range(4_000))
+    keys = [line.key for line in deliver(capture, window).lines]
+    assert sorted(keys) == [(key,) for key in range(4_000)]

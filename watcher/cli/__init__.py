@@ -24,7 +24,6 @@ COMMANDS = {
     "ddl": "watcher.cli.ddl:app",
     "spark-archive": "watcher.cli.spark_archive:command",
     "emulator": "watcher.cli.emulator:command",
-    "demo": "watcher.cli.demo.command:command",
 }
 ENTRY_POINTS = "spanner_watcher.commands"
 """The group of entry points (pyproject.toml) under which packages that are not below this one

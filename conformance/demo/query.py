@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 from pyspark.sql.streaming.query import StreamingQuery
 
 import watcher
-from watcher.cli.demo.settings import CONSUMER, TABLE, DemoSettings
+from conformance.demo.settings import CONSUMER, TABLE, DemoSettings
 from watcher.process.line_files import append_line
 from watcher.process.spark.local_spark import SHORT_RUN, session
 from watcher.replica.formats import make_session_settings
@@ -98,7 +98,7 @@ def find_newest_batch(query: StreamingQuery) -> int:
 
 
 def main(arguments: list[str]) -> None:
-    """``python -m watcher.cli.demo.query SETTINGS STARTING_TIMESTAMP``."""
+    """``python -m conformance.demo.query SETTINGS STARTING_TIMESTAMP``."""
     settings = DemoSettings.load(Path(arguments[0]))
     replica = settings.to != PARQUET
     formats = make_session_settings(settings.to, pyspark.__version__) if replica else {}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import sys
 from collections.abc import Sequence
 
-from watcher.cli.demo.settings import DemoSettings
+from conformance.demo.settings import DemoSettings
 from watcher.process.child_processes import ChildProcess
 from watcher.spanner.address import EMULATOR_HOST
 

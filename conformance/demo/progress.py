@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 from google.cloud.spanner_v1.database import Database
 from rich.table import Table
 
-from watcher.cli.demo.settings import DemoSettings
+from conformance.demo.settings import DemoSettings
 from watcher.model.window import BEGINNING
 from watcher.runners.spark.checkpoints import list_committed_batches, list_files, read_windows
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from itertools import islice
 from pathlib import Path
 
-from watcher.cli.demo.settings import DemoSettings
-from watcher.cli.demo.writer import ROWS_A_COMMIT, THREADS, generate_batches
+from conformance.demo.settings import DemoSettings
+from conformance.demo.writer import ROWS_A_COMMIT, THREADS, generate_batches
 
 SETTINGS = DemoSettings(directory=Path(), server="", rows=1_000)
 

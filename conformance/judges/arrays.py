@@ -1,4 +1,5 @@
-"""Was everything delivered that was written, once, in order, and nothing else? Row by row."""
+"""The judge of millions of rows: whether everything that was written was delivered, once, in order,
+and nothing else. It asks what ``polled_windows`` asks, and counts, by arrays."""
 
 from __future__ import annotations
 
@@ -7,8 +8,9 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from benchmarks.load.records import Records
-
+Records = npt.NDArray[np.void]
+"""Rows that were written or delivered: ``table``, ``key``, ``version`` and ``commit``, its commit
+timestamp; delivered ones also ``at``, when they came. Windows: ``table``, ``start``, ``end``."""
 Indexes = npt.NDArray[np.int64]
 
 

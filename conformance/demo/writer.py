@@ -25,7 +25,7 @@ from google.cloud.spanner_v1 import param_types
 from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.transaction import Transaction
 
-from watcher.cli.demo.settings import TABLE, DemoSettings
+from conformance.demo.settings import TABLE, DemoSettings
 from watcher.spanner.database import open_database
 from watcher.spanner.dialects import SqlDialect, find_dialect
 
@@ -167,7 +167,7 @@ def write(settings: DemoSettings, database: Database, log: CommitLog) -> None:
 
 
 def main(arguments: list[str]) -> None:
-    """``python -m watcher.cli.demo.writer SETTINGS``; SPANNER_EMULATOR_HOST names the server."""
+    """``python -m conformance.demo.writer SETTINGS``; SPANNER_EMULATOR_HOST names the server."""
     settings = DemoSettings.load(Path(arguments[0]))
     database = open_database(settings.address)
     with settings.writer_log.open("a") as file:

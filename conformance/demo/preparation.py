@@ -11,13 +11,13 @@ from google.cloud.spanner_v1.database import Database
 from google.cloud.spanner_v1.keyset import KeySet
 from rich.console import Console
 
+from conformance.demo.settings import TABLE, DemoSettings
+from conformance.demo.verification import Values
+from conformance.demo.writer import COLUMNS, make_row
 from ddl.migration.apply import apply_plan, read_schema
 from ddl.migration.plan import make_plan
 from spanner_schema.model.options import WatchOptions
 from watcher.captures.statements import count_index
-from watcher.cli.demo.settings import TABLE, DemoSettings
-from watcher.cli.demo.verification import Row
-from watcher.cli.demo.writer import COLUMNS, make_row
 from watcher.spanner.database import connect
 from watcher.spanner.queries import QueryClient
 from watcher.spanner.timestamps import format_timestamp
@@ -38,7 +38,7 @@ def load_table(settings: DemoSettings, progress: Callable[[int], None]) -> Datab
     return database
 
 
-def read_rows_by_key(database: Database) -> dict[int, Row]:
+def read_rows_by_key(database: Database) -> dict[int, Values]:
     """Every row of the table, by a strong read; the client hands BYTES out in base64."""
     with database.snapshot() as snapshot:
         rows = snapshot.read(TABLE, COLUMNS, KeySet(all_=True))

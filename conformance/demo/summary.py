@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from rich.console import Console
 from rich.table import Table
 
-from watcher.cli.demo.verification import DemoVerdict, MicroBatch, measure_latencies, percentile
+from conformance.demo.verification import DemoVerdict, MicroBatch, measure_latencies, percentile
 
 MISMATCHES_SHOWN = 10
 
@@ -24,7 +24,9 @@ class DemoSummary:
     duplicates: int
     missing: int
     invented: int
+    wrong: int
     backwards: int
+    broken_windows: int
     different_from_table: int
     latency_seconds_p50: float
     latency_seconds_p99: float
@@ -44,15 +46,17 @@ def summarise(
     """Puts the verdict and the measured figures together."""
     ordered = measure_latencies(batches)
     return DemoSummary(
-        verified=verdict.right,
+        verified=not verdict.mismatches,
         mutations=verdict.mutations,
         delivered=verdict.delivered,
         micro_batches=len(batches),
-        duplicates=verdict.duplicates,
-        missing=verdict.missing,
-        invented=verdict.invented,
-        backwards=verdict.backwards,
-        different_from_table=verdict.different_from_table,
+        duplicates=len(verdict.duplicates),
+        missing=len(verdict.missing),
+        invented=len(verdict.invented),
+        wrong=len(verdict.wrong),
+        backwards=len(verdict.backwards),
+        broken_windows=len(verdict.windows),
+        different_from_table=len(verdict.different_from_table),
         latency_seconds_p50=round(percentile(ordered, 0.5), 3),
         latency_seconds_p99=round(percentile(ordered, 0.99), 3),
         index_rows_before_clearing=before,
@@ -72,8 +76,10 @@ def show(summary: DemoSummary, console: Console) -> None:
     table.add_row("micro-batches", f"{summary.micro_batches:,}")
     table.add_row("duplicates", f"{summary.duplicates:,}")
     table.add_row("missing", f"{summary.missing:,}")
-    table.add_row("never written, or not in their window", f"{summary.invented:,}")
+    table.add_row("not the newest in their window", f"{summary.invented:,}")
+    table.add_row("never written", f"{summary.wrong:,}")
     table.add_row("timestamps going backwards", f"{summary.backwards:,}")
+    table.add_row("gaps, and transactions in several windows", f"{summary.broken_windows:,}")
     table.add_row("keys that differ from Spanner", f"{summary.different_from_table:,}")
     table.add_row("commit to batch, p50", f"{summary.latency_seconds_p50:.2f} s")
     table.add_row("commit to batch, p99", f"{summary.latency_seconds_p99:.2f} s")

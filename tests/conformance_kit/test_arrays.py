@@ -1,12 +1,19 @@
-"""The harness checks itself: what a broken consumer does to a stream is found, to the row."""
+"""The judge of millions of rows: what a broken consumer does to a stream is found, to the row, and
+wherever the judges of single rows find it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from benchmarks.load.records import DELIVERED, WINDOWS, WRITTEN, Records
-from benchmarks.load.truth import verify
+from conformance.judges.arrays import verify
+from conformance.judges.polled_windows import Line, find_problems
+from conformance.truth import Commit, Truth, Write
 
 ROWS = 200_000
 KEYS = 50_000
@@ -127,3 +134,57 @@ def test_nothing_delivered_is_everything_missing(written: Records) -> None:
 
 def test_nothing_written_and_nothing_delivered_is_exact() -> None:
     assert verify(np.zeros(0, WRITTEN), np.zeros(0, DELIVERED), np.zeros(0, WINDOWS)).exact
+
+
+Version = tuple[int, int, int]
+"""A commit timestamp, a key, a version."""
+FAULTS = ("none", "lost", "twice", "other content", "invented", "stale")
+
+
+def deliver_spoiled(
+    written: Sequence[Version], ends: Sequence[int], fault: str, place: int
+) -> list[tuple[Version, int, int]]:
+    """What a consumer delivers of windows up to each end, with a fault somewhere."""
+    rows: list[tuple[Version, int, int]] = []
+    for start, end in zip([0, *ends], ends, strict=False):
+        newest = {each[1]: each for each in written if start < each[0] <= end}
+        rows += [(each, start, end) for each in newest.values()]
+    if not rows:
+        return rows
+    place %= len(rows)
+    (at, key, version), start, end = rows[place]
+    if fault == "lost":
+        del rows[place]
+    elif fault == "twice":
+        rows.insert(place, rows[place])
+    elif fault == "other content":
+        rows[place] = ((at, key, version + 1), start, end)
+    elif fault == "invented":
+        rows.append(((at, 100, version), start, end))
+    elif fault == "stale":
+        older = next((each for each in written if each[1] == key), rows[place][0])
+        rows.append((older, start, end))
+    return rows
+
+
+@given(
+    st.lists(st.tuples(st.integers(1, 50), st.integers(0, 4)), min_size=1, unique=True),
+    st.sets(st.integers(1, 49), max_size=4),
+    st.sampled_from(FAULTS),
+    st.integers(0, 1_000),
+)
+def test_it_finds_what_the_judges_of_single_rows_find(
+    pairs: list[tuple[int, int]], cuts: set[int], fault: str, place: int
+) -> None:
+    versions = [(at, key, 10 * number) for number, (at, key) in enumerate(sorted(pairs))]
+    ends = [*sorted(cuts), 50]
+    rows = deliver_spoiled(versions, ends, fault, place)
+    truth = Truth([Commit(at, (Write(("T", (key,)), str(v)),)) for at, key, v in versions])
+    lines = [Line(f"{k} {at}", "T", (k,), at, str(v), *span) for (at, k, v), *span in rows]
+    verdict = verify(
+        np.array([(0, k, v, at, 0, 0, 0) for at, k, v in versions], WRITTEN),
+        np.array([(0, k, v, at, n) for n, ((at, k, v), *_) in enumerate(rows)], DELIVERED),
+        np.array([(0, *span) for span in zip([0, *ends], ends, strict=False)], WINDOWS),
+    )
+    assert verdict.exact == (find_problems(lines, truth, ["T"], crashes=0) == [])
+    assert verdict.exact == (fault == "none")

@@ -1,4 +1,5 @@
-"""Debezium's connector as a command that prints its events: ``python -m conformance.debezium``.
+"""Debezium's connector as a command that prints its events:
+``python -m benchmarks.debezium.command``.
 
 A Kafka broker, which lives on when this process is killed, as a broker does; a worker of Kafka
 Connect in distributed mode, whose offsets are in the broker; and this process, which reads the
@@ -231,7 +232,9 @@ def check() -> int:
 
 def main() -> int:
     """Reads the command line; the exit code."""
-    parser = argparse.ArgumentParser(prog="python -m conformance.debezium", description=__doc__)
+    parser = argparse.ArgumentParser(
+        prog="python -m benchmarks.debezium.command", description=__doc__
+    )
     parser.add_argument("--check", action="store_true", help="fetch what it needs, and end")
     for name in ("database", "stream", "start", "state", "tables"):
         parser.add_argument(f"--{name}", required="--check" not in sys.argv)

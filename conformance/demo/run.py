@@ -14,15 +14,15 @@ from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 from rich.progress import Progress as Bar
 
+from conformance.demo.delivered import read_ground_truth, read_micro_batches
+from conformance.demo.preparation import load_table, make_watchable, read_rows_by_key
+from conformance.demo.progress import count_index_rows
+from conformance.demo.replica import ReplicaSummary, show_replica, verify_replica
+from conformance.demo.settings import ADDRESS, TABLES, DemoOptions, DemoSettings
+from conformance.demo.streaming import Streaming
+from conformance.demo.summary import DemoSummary, show, summarise
+from conformance.demo.verification import verify
 from emulator.process import spawn
-from watcher.cli.demo.delivered import read_ground_truth, read_micro_batches
-from watcher.cli.demo.preparation import load_table, make_watchable, read_rows_by_key
-from watcher.cli.demo.progress import count_index_rows
-from watcher.cli.demo.replica import ReplicaSummary, show_replica, verify_replica
-from watcher.cli.demo.settings import ADDRESS, TABLES, DemoOptions, DemoSettings
-from watcher.cli.demo.streaming import Streaming
-from watcher.cli.demo.summary import DemoSummary, show, summarise
-from watcher.cli.demo.verification import verify
 from watcher.process.terminal.console import UNLIMITED
 from watcher.process.terminal.mode import MODE
 from watcher.spanner.address import EMULATOR_HOST, DatabaseAddress

@@ -9,17 +9,17 @@ from google.cloud.spanner_v1.database import Database
 from rich.console import Console
 from rich.live import Live
 
-from watcher.cli.demo import processes
-from watcher.cli.demo.preparation import DemoTable
-from watcher.cli.demo.processes import ChildError, DemoProcess
-from watcher.cli.demo.progress import (
+from conformance.demo import processes
+from conformance.demo.preparation import DemoTable
+from conformance.demo.processes import ChildError, DemoProcess
+from conformance.demo.progress import (
     DemoProgress,
     Follower,
     count_index_rows,
     describe_progress,
     make_screen,
 )
-from watcher.cli.demo.settings import DemoSettings
+from conformance.demo.settings import DemoSettings
 from watcher.consumers.clearing import Clearing
 from watcher.consumers.positions import SpannerPositions
 from watcher.runners.schedule import Schedule
@@ -66,7 +66,7 @@ class Streaming:
 
     def _start_query(self) -> None:
         arguments = [str(self._settings.file), self._watching.beginning]
-        module = "watcher.cli.demo.query"
+        module = "conformance.demo.query"
         self._children["query"] = processes.start_child("query", self._settings, module, arguments)
 
     def _wait_for_first_batch(self) -> None:
@@ -83,7 +83,7 @@ class Streaming:
     def _write(self) -> None:
         """Runs the writer to its end, and kills the Spark driver as often as asked."""
         writer = processes.start_child(
-            "writer", self._settings, "watcher.cli.demo.writer", [str(self._settings.file)]
+            "writer", self._settings, "conformance.demo.writer", [str(self._settings.file)]
         )
         self._children["writer"] = writer
         began = time.monotonic()

@@ -14,9 +14,9 @@ from watcher.process.terminal.loading import to_run
 from watcher.process.terminal.values import to_new_folder
 
 if to_run(__name__):
-    from watcher.cli.demo.processes import ChildError
-    from watcher.cli.demo.run import Demo
-    from watcher.cli.demo.settings import DemoOptions
+    from conformance.demo.processes import ChildError
+    from conformance.demo.run import Demo
+    from conformance.demo.settings import DemoOptions
 
 
 EXTRAS = ("emulator", "spark")

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 
 from rich.console import Console
 
-from watcher.cli.demo.settings import DemoSettings
-from watcher.cli.demo.verification import Version
+from conformance.demo.settings import DemoSettings
+from conformance.truth import Truth
 from watcher.replica.cuts.manifest import Manifest
 from watcher.replica.formats import open_copies
 from watcher.replica.verification.replicas import verify
@@ -37,12 +36,12 @@ class ReplicaSummary:
         return asdict(self)
 
 
-def verify_replica(settings: DemoSettings, truth: Sequence[Version]) -> ReplicaSummary:
+def verify_replica(settings: DemoSettings, truth: Truth) -> ReplicaSummary:
     """Compares every row with Spanner at the timestamp of the last cut."""
     cut = Manifest(str(settings.lake)).find_exact()
     queries = QueryClient(settings.address)
     report = verify(queries, open_copies(cut.copies, str(settings.lake), cut.consumer), cut)
-    complete = cut.end >= max((version.timestamp for version in truth), default=0)
+    complete = cut.end >= max((commit.at for commit in truth.commits), default=0)
     lines = [json.loads(line) for line in settings.cuts_log.read_text().splitlines()]
     return ReplicaSummary(
         verified=report.equal and complete,
@@ -51,7 +50,7 @@ def verify_replica(settings: DemoSettings, truth: Sequence[Version]) -> ReplicaS
         timestamp=format_timestamp(cut.end),
         rows=sum(table.rows for table in report.tables),
         copy_rows=sum(table.copy_rows for table in report.tables),
-        mutations=len(truth),
+        mutations=sum(len(commit.writes) for commit in truth.commits),
         merged=sum(line["rows"] for line in lines),
         cuts=len(lines),
         driver_kills=settings.driver_kills,
