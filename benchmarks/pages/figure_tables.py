@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from html import escape
+from dataclasses import dataclass
 
-from benchmarks.pages.elements import TableColumn, fold, render_table
+from benchmarks.pages.elements import Table, TableColumn
 from benchmarks.pages.wording import find_column, format_column, is_number, rank_column
 from benchmarks.result import Cell, ScenarioResult
 from benchmarks.run_settings import PEERS
@@ -16,11 +16,20 @@ MEASURE = "figure"
 Row = dict[str, Cell]
 
 
-def render_figures(result: ScenarioResult) -> str:
-    """A table for each kind of row."""
+@dataclass(frozen=True, slots=True)
+class FigureTables:
+    """The columns that matter, and ``hidden`` others, which a reader can open."""
+
+    shown: Table
+    hidden: int
+    others: Table | None
+
+
+def list_figures(result: ScenarioResult) -> list[FigureTables]:
+    """Tables for each kind of row; none where every row is another figure."""
     if MEASURE in result.keys:
-        return render_measures(result)
-    return "".join(render_rows(result, rows) for rows in split_kinds(result.figures))
+        return []
+    return [split_columns(result, rows) for rows in split_kinds(result.figures)]
 
 
 def split_kinds(rows: Sequence[Row]) -> list[list[Row]]:
@@ -40,18 +49,20 @@ def is_same_kind(row: Row, other: Row) -> bool:
     return row.keys() <= other.keys() or other.keys() <= row.keys()
 
 
-def render_rows(result: ScenarioResult, rows: list[Row]) -> str:
-    """The columns that matter, then a folded table of the others."""
+def split_columns(result: ScenarioResult, rows: list[Row]) -> FigureTables:
+    """The columns that matter, and the others."""
     there = dict.fromkeys(name for row in rows for name in row)
     names = [name for name in there if any(row.get(name) is not None for row in rows)]
     keys = find_telling_keys(result, names, rows)
     shown = choose_columns(result, names, keys)
-    table = render_table(f"{result.scenario}: figures", [make_column(n, rows) for n in shown])
     others = [name for name in names if name not in shown]
-    if not others:
-        return table
-    label = f"{result.scenario}: more figures"
-    return table + fold(f"{len(others)} more figures", render_others(label, keys, others, rows))
+    return FigureTables(
+        shown=Table(f"{result.scenario}: figures", [make_column(name, rows) for name in shown]),
+        hidden=len(others),
+        others=Table(f"{result.scenario}: more figures", list_others(keys, others, rows))
+        if others
+        else None,
+    )
 
 
 def find_telling_keys(result: ScenarioResult, names: list[str], rows: list[Row]) -> list[str]:
@@ -78,11 +89,11 @@ def make_column(name: str, rows: Sequence[Row]) -> TableColumn:
     return TableColumn(meaning.label, format_column(name, values), meaning.unit, words)
 
 
-def render_others(label: str, keys: list[str], others: list[str], rows: list[Row]) -> str:
+def list_others(keys: list[str], others: list[str], rows: list[Row]) -> list[TableColumn]:
     """A row a figure, where the rows fit as columns beside each other; else as they are."""
     columns = [make_column(name, rows) for name in (*keys, *others)]
     if len(rows) >= SHOWN_COLUMNS:
-        return render_table(label, columns)
+        return columns
     named, figures = columns[: len(keys)], columns[len(keys) :]
     heads = [", ".join(cells) for cells in zip(*(each.cells for each in named), strict=True)]
     first = ", ".join(find_column(key).text for key in keys)
@@ -91,22 +102,19 @@ def render_others(label: str, keys: list[str], others: list[str], rows: list[Row
         TableColumn(head, [figure.cells[number] for figure in figures])
         for number, head in enumerate(heads)
     ]
-    return render_table(label, [TableColumn(first, texts, words=True), *beside])
+    return [TableColumn(first, texts, words=True), *beside]
 
 
-def render_measures(result: ScenarioResult) -> str:
-    """A table for each case, in which every row is a figure with its unit."""
+def list_cases(result: ScenarioResult) -> list[Table]:
+    """Where every row is another figure with its unit: a table for each case."""
+    if MEASURE not in result.keys:
+        return []
     (key,) = (name for name in result.keys if name != MEASURE)
     cases = dict.fromkeys(str(row[key]) for row in result.figures)
-    tables = "".join(
-        f"<div><h4>{escape(case)}</h4>"
-        f"{render_case(case, [row for row in result.figures if str(row[key]) == case])}</div>"
-        for case in cases
-    )
-    return f'<div class="tables">{tables}</div>'
+    return [make_case(c, [row for row in result.figures if str(row[key]) == c]) for c in cases]
 
 
-def render_case(case: str, rows: list[Row]) -> str:
+def make_case(case: str, rows: list[Row]) -> Table:
     """Figures of one case: what each is, then its values; those of a row have equal decimals."""
     measures = [str(row[MEASURE]) for row in rows]
     texts = [find_column(name).text for name in measures]
@@ -121,4 +129,4 @@ def render_case(case: str, rows: list[Row]) -> str:
         TableColumn(find_column(peer).label, [theirs for _, theirs in values]),
         make_column("ratio", rows),
     ]
-    return render_table(case, columns)
+    return Table(case, columns)

@@ -1,21 +1,18 @@
-"""A scenario on the page: its verdict, six columns of figures, charts, settings, runs."""
+"""A scenario on the page, as values: its verdict, figures, charts, settings, runs."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from html import escape
+from dataclasses import dataclass
 
 from benchmarks.overrides import list_settings
-from benchmarks.pages.charts import Chart
 from benchmarks.pages.elements import (
+    NamedChart,
+    Table,
     TableColumn,
-    fold,
-    render_charts,
-    render_list,
-    render_table,
-    render_warning,
+    keep_telling_charts,
 )
-from benchmarks.pages.figure_tables import render_figures
+from benchmarks.pages.figure_tables import FigureTables, list_cases, list_figures
 from benchmarks.pages.guide import format_value
 from benchmarks.pages.headline import (
     count_words,
@@ -25,7 +22,7 @@ from benchmarks.pages.headline import (
     describe_machine,
     list_runs,
 )
-from benchmarks.pages.wording import SECONDS, name_in_words
+from benchmarks.pages.wording import SECONDS
 from benchmarks.result import RunResult, ScenarioResult
 from benchmarks.scenario import make_run_charts
 from benchmarks.scenarios import SCENARIOS
@@ -42,61 +39,70 @@ VERDICT = {
 }
 
 
-def render_section(anchor: str, result: ScenarioResult, charts: Iterator[str]) -> str:
+@dataclass(frozen=True, slots=True)
+class RunPart:
+    """A run: what became of its rows, what its processes used, charts."""
+
+    name: str
+    rows: Table
+    processes: Table
+    charts: Sequence[NamedChart]
+
+
+@dataclass(frozen=True, slots=True)
+class SettingsPart:
+    """The settings that differ from the defaults, or ``equal``, a sentence that says that none
+    does; all settings, and the machine."""
+
+    equal: str
+    different: Table | None
+    every: Table
+    machine: Table
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """A scenario. ``anchor`` is the id of its section. It has ``figures``, or ``cases``: a table
+    each in which every row is a figure of its own."""
+
+    anchor: str
+    result: ScenarioResult
+    checks: str
+    figures: Sequence[FigureTables]
+    cases: Sequence[Table]
+    charts: Sequence[NamedChart]
+    settings: SettingsPart
+    runs: Sequence[RunPart]
+
+    @property
+    def parts(self) -> dict[str, str]:
+        """The titles of its parts, by the end of their id."""
+        titles = {
+            "figures": "Figures",
+            "charts": "Charts",
+            "settings": "Settings",
+            "runs": "Runs",
+        }
+        is_there = {
+            "figures": self.result.figures,
+            "charts": self.charts,
+            "runs": self.runs,
+        }
+        return {part: title for part, title in titles.items() if is_there.get(part, True)}
+
+
+def make_section(anchor: str, result: ScenarioResult, charts: Iterator[str]) -> Section:
     """A scenario. ``charts`` are names for its charts, unique in the page."""
-    outcome = result.outcome
-    parts = [
-        f'<section id="{escape(anchor)}"><h2>{escape(anchor)}'
-        f' <span class="badge {outcome}">{outcome}</span></h2>',
-        f'<p>{escape(result.summary)}<br><span class="quiet">{escape(describe_checks(result))}'
-        "</span></p>",
-        render_warning(f"The machine was busy: {result.busy}.") if result.busy else "",
-        render_list("Problems", result.problems, "problems"),
-        render_list("Notes", result.notes, "notes"),
-        render_list("Left out", result.skipped, "left-out"),
-        *(
-            f'<h3 id="{escape(anchor)}-{part}">{title}</h3>{render_part(part, result, charts)}'
-            for part, title in list_parts(result).items()
-        ),
-        "</section>",
-    ]
-    return "\n".join(part for part in parts if part)
-
-
-def list_parts(result: ScenarioResult) -> dict[str, str]:
-    """The titles of a section's parts, by the end of their id."""
-    titles = {"figures": "Figures", "charts": "Charts", "settings": "Settings", "runs": "Runs"}
-    charts = keep_telling_charts(result.charts)
-    is_there = {"figures": result.figures, "charts": charts, "runs": result.runs}
-    return {part: title for part, title in titles.items() if is_there.get(part, True)}
-
-
-def render_part(part: str, result: ScenarioResult, charts: Iterator[str]) -> str:
-    """What stands under one of the titles."""
-    if part == "figures":
-        return render_figures(result)
-    if part == "charts":
-        return render_charts(name_charts(result.charts, charts))
-    if part == "runs":
-        return "".join(render_run(run, charts) for run in result.runs)
-    return render_settings(result)
-
-
-def name_charts(charts: Sequence[Chart], names: Iterator[str]) -> list[tuple[str, Chart]]:
-    """Each that tells something, with a name of its own."""
-    return [(next(names), chart) for chart in keep_telling_charts(charts)]
-
-
-def keep_telling_charts(charts: Sequence[Chart]) -> list[Chart]:
-    """Without those of a single point: the table says as much."""
-    return [chart for chart in charts if count_points(chart) > 1]
-
-
-def count_points(chart: Chart) -> int:
-    """Bars, or the points of the longest line."""
-    if chart.bars:
-        return len(chart.lines)
-    return max((len(line.points) for line in chart.lines), default=0)
+    return Section(
+        anchor=anchor,
+        result=result,
+        checks=describe_checks(result),
+        figures=list_figures(result),
+        cases=list_cases(result),
+        charts=keep_telling_charts(result.charts, charts),
+        settings=make_settings(result),
+        runs=[make_run(run, charts) for run in result.runs],
+    )
 
 
 def describe_checks(result: ScenarioResult) -> str:
@@ -115,21 +121,32 @@ def describe_checks(result: ScenarioResult) -> str:
     )
 
 
-def render_settings(result: ScenarioResult) -> str:
-    """Those that differ from the defaults; the others and the machine folded."""
+def make_settings(result: ScenarioResult) -> SettingsPart:
+    """Those that differ from the defaults, and all."""
     default = find_defaults(result)
     release = "" if result.defaults is not None else " of this release"
-    if default is None:
-        return f"<p>The defaults are not known.</p>{render_all_settings(result)}"
-    different = [n for n, value in result.settings.items() if default.get(n) != value]
-    if not different:
-        return f"<p>All settings are the defaults{release}.</p>{render_all_settings(result)}"
+    names = list(result.settings)
+    different = [n for n in names if default is not None and default.get(n) != result.settings[n]]
     columns = [
         TableColumn("differs from the defaults" + release, different, words=True),
         TableColumn("here", [format_setting(result.settings[n]) for n in different], words=True),
-        TableColumn("default", [format_setting(default.get(n)) for n in different], words=True),
+        TableColumn(
+            "default",
+            [format_setting((default or {}).get(n)) for n in different],
+            words=True,
+        ),
     ]
-    return render_table("settings that differ", columns) + render_all_settings(result)
+    every = [
+        TableColumn("setting", names, words=True),
+        TableColumn("value", [format_setting(result.settings[n]) for n in names], words=True),
+    ]
+    equal = f"All settings are the defaults{release}."
+    return SettingsPart(
+        equal=equal if default is not None else "The defaults are not known.",
+        different=Table("settings that differ", columns) if different else None,
+        every=Table("all settings", every),
+        machine=make_machine(result),
+    )
 
 
 def find_defaults(result: ScenarioResult) -> dict[str, object] | None:
@@ -141,30 +158,12 @@ def find_defaults(result: ScenarioResult) -> dict[str, object] | None:
     return list_settings(scenario.settings()) if scenario else None
 
 
-def render_all_settings(result: ScenarioResult) -> str:
-    """Every setting, how to run it again, and the machine."""
-    names = list(result.settings)
-    settings = [
-        TableColumn("setting", names, words=True),
-        TableColumn("value", [format_setting(result.settings[n]) for n in names], words=True),
-    ]
-    told = (
-        "<p>Times are in seconds;"
-        f" <code>spanner-watcher bench list {escape(result.scenario)}</code> explains each.</p>"
-    )
-    return (
-        f'<p>To run it again:</p><pre tabindex="0">{escape(result.command)}</pre>'
-        + fold(f"All {len(names)} settings", told + render_table("all settings", settings))
-        + fold("Machine and versions", render_machine(result))
-    )
-
-
 def format_setting(value: object) -> str:
     """A value as ``--set`` takes it."""
     return format_value(tuple(value) if isinstance(value, list) else value) or "none"
 
 
-def render_machine(result: ScenarioResult) -> str:
+def make_machine(result: ScenarioResult) -> Table:
     """Where and when it ran."""
     where = result.environment
     facts = {
@@ -180,11 +179,11 @@ def render_machine(result: ScenarioResult) -> str:
         TableColumn("what", list(facts), words=True),
         TableColumn("value", list(facts.values()), words=True),
     ]
-    return render_table("machine and versions", columns)
+    return Table("machine and versions", columns)
 
 
-def render_run(run: RunResult, charts: Iterator[str]) -> str:
-    """A run, folded: what became of its rows, what its processes used, charts."""
+def make_run(run: RunResult, charts: Iterator[str]) -> RunPart:
+    """A run."""
     verdict = [
         TableColumn("what became of the rows", list(VERDICT.values()), words=True),
         TableColumn("number", [f"{getattr(run.verdict, name):,}" for name in VERDICT]),
@@ -195,6 +194,9 @@ def render_run(run: RunResult, charts: Iterator[str]) -> str:
         TableColumn("CPU time", [f"{usage.cpu_seconds:,.2f}" for _, usage in used], SECONDS),
         TableColumn("peak memory", [f"{usage.peak_mb:,.1f}" for _, usage in used], "megabytes"),
     ]
-    tables = render_table("rows", verdict) + render_table("processes", processes)
-    drawn = render_charts(name_charts(make_run_charts(run), charts))
-    return fold(name_in_words(run.name), f'<div class="tables">{tables}</div>{drawn}')
+    return RunPart(
+        name=run.name,
+        rows=Table("rows", verdict),
+        processes=Table("processes", processes),
+        charts=keep_telling_charts(make_run_charts(run), charts),
+    )

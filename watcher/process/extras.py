@@ -12,7 +12,7 @@ from watcher.model.outputs import SINKS
 DISTRIBUTION = "spanner-watcher"
 EXTRAS = {
     "avro": ("fastavro",),
-    "bench": ("apsw", "farmhash", "hdrh", "matplotlib", "psutil", "pyspark"),
+    "bench": ("apsw", "farmhash", "hdrh", "jinja2", "matplotlib", "psutil", "pyspark"),
     "delta": ("deltalake", "obstore", "pyroaring"),
     "emulator": ("apsw", "farmhash", "grpc_status"),
     "iceberg": ("pyiceberg", "pyroaring", "sqlalchemy"),
