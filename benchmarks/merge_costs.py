@@ -103,8 +103,13 @@ class SparkCopy:
     copy: FrameCopy
 
     def load(self, tables: Iterator[pa.Table]) -> None:
-        """As ``MergedCopy.load``."""
-        self.copy.load_frame(self.spark.createDataFrame(pa.concat_tables(tables)), 1)
+        """As ``MergedCopy.load``, from a file: a session holds no table of any size."""
+        with tempfile.TemporaryDirectory() as folder:
+            path = f"{folder}/rows.parquet"
+            with pq.ParquetWriter(path, make_rows(np.arange(1), 0).schema) as file:
+                for each in tables:
+                    file.write_table(each)
+            self.copy.load_frame(self.spark.read.parquet(path), 1)
 
     def merge(self, rows: pa.Table, end: int) -> None:
         """As ``MergedCopy.merge``."""
