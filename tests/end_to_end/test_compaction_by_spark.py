@@ -3,8 +3,6 @@ names is kept."""
 
 from __future__ import annotations
 
-import json
-import os
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -14,6 +12,7 @@ from random import Random
 import pytest
 from deltalake import DeltaTable
 from fixtures.changing_schemas import watchable_ddl, write_everywhere
+from fixtures.old_files import age_files
 from fixtures.replicas import CONSUMER, assert_equal
 from fixtures.server import CreateDatabase
 from fixtures.spark_formats import require_format
@@ -24,7 +23,6 @@ from pyspark.sql import DataFrame, SparkSession
 from watcher.model.errors import ConfigurationError, ReplicaError
 from watcher.replica.copies import DELETED_COLUMN, STAMP_COLUMN, CompactionRun, Needed
 from watcher.replica.cuts.cut import DELTA
-from watcher.replica.delta.log import parse_entry
 from watcher.replica.formats import ICEBERG, open_copies
 from watcher.replica.frame_copies import make_open_copy
 from watcher.replica.layout import Layout
@@ -36,7 +34,6 @@ from watcher.runners.metrics import Metrics
 pytestmark = [pytest.mark.spark, pytest.mark.xdist_group("spark")]
 
 TABLE, KEY = "Singers", ("Id",)
-DAY = 86_400
 EAGER = CompactionPolicy(10, 3, 1_000, deleted_rows=2)
 Content = dict[int, str]
 
@@ -102,22 +99,6 @@ class History:
         """The same, as Spark reads it."""
         return {row.Id: row.Name for row in self.copy.read_frame(version).collect()}
 
-    def age(self, days: float) -> None:
-        """Makes all files so much older, and the commits of Delta by their own clocks. Hadoop keeps
-        a checksum of what they were."""
-        for path in self.folder.rglob("_delta_log/*.json"):
-            actions = parse_entry(path.read_text())
-            (place,) = [n for n, action in enumerate(actions) if "commitInfo" in action]
-            info = dict(actions[place]["commitInfo"])
-            info["timestamp"] -= int(days * DAY * 1_000)
-            actions[place] = {"commitInfo": info}
-            path.write_text("".join(f"{json.dumps(each)}\n" for each in actions))
-            path.with_name(f".{path.name}.crc").unlink(missing_ok=True)
-        for path in self.folder.rglob("*"):
-            if path.is_file():
-                moment = path.stat().st_mtime - days * DAY
-                os.utime(path, (moment, moment))
-
     def list_data_files(self) -> list[Path]:
         """Those that are there, of all versions."""
         return [p for p in self.folder.rglob("*.parquet") if "_delta_log" not in p.parts]
@@ -148,7 +129,7 @@ def test_compaction_changes_no_version_and_leaves_few_files(
     assert history.open().list_outside(None, max(history.versions)) in ((), [])
     for version, rows in history.versions.items():
         assert history.read(version) == rows, version
-    history.age(30)
+    age_files(history.folder, 30)
     named = sorted(history.versions)[-2]
     before = len(history.list_data_files())
     history.copy.remove_before(Needed(int(time.time()) * 1_000_000, named))
@@ -169,7 +150,7 @@ def test_a_copy_is_the_owners_without_a_policy(
 ) -> None:
     history = History(spark, tmp_path, format_, Layout())
     history.merge(60)
-    history.age(400)
+    age_files(history.folder, 400)
     files = set(history.list_data_files())
     copy = history.open()
     assert copy.compact(KEY, whole=True) == CompactionRun()

@@ -38,6 +38,7 @@ NAMES = (
     "after-rewrite",
     "after-rewrite-files",
     "after-rewrite-commit",
+    "after-files-removed",
 )
 
 

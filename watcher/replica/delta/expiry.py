@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from pathlib import PurePosixPath
 from urllib.parse import unquote
 
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import Needed
 from watcher.replica.delta.actions import list_removed_files, read_time
 from watcher.replica.delta.change_feed import FOLDER as CHANGES
@@ -56,6 +57,7 @@ class FileExpiry:
             self._files.remove_files(HERE, DATA_FILE, here, limit, partitioned)
             self._files.remove_files(HERE, SPARKS_VECTOR, here, limit)
             self._files.remove_files(PurePosixPath(CHANGES), DATA_FILE, (), limit, partitioned)
+        failpoint("after-files-removed")
         self._remove_entries(snapshot, needed)
 
     def _read_removed(self, snapshot: Snapshot, needed: Needed, limit: int) -> None:

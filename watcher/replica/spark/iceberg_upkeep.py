@@ -85,6 +85,7 @@ class IcebergUpkeep:
             numbers = ", ".join(f"{each}L" for each in gone)
             named = f"older_than => {BEGINNING}, snapshot_ids => ARRAY({numbers})"
             self._procedure("expire_snapshots", named)
+            failpoint("after-files-removed")
 
     def compact(self, whole: bool) -> CompactionRun:
         """As ``CompactedCopy.compact``; files of deletes that are needless are rewritten, too.
