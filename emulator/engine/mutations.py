@@ -53,13 +53,13 @@ def resolve(plan: WritePlan, rows: Sequence[Row], moment: Moment) -> Sequence[Ro
 def resolve_row(plan: WritePlan, row: Row, moment: Moment) -> Row:
     """One row of ``resolve``."""
     changed: list[Stored] | None = None
-    for place in plan.timestamps:
-        value, column = row[place], plan.columns[place]
+    for position in plan.timestamps:
+        value, column = row[position], plan.columns[position]
         if value in (COMMIT_TIMESTAMP, PENDING_TEXT):
             if column.name not in plan.stampable:
                 raise commit_timestamp_not_allowed(column.name)
             changed = list(row) if changed is None else changed
-            changed[place] = moment.text
+            changed[position] = moment.text
         elif column.allow_commit_timestamp and isinstance(value, str) and value > moment.now:
             raise future_timestamp(value)
     return row if changed is None else tuple(changed)
@@ -67,7 +67,7 @@ def resolve_row(plan: WritePlan, row: Row, moment: Moment) -> Row:
 
 def key_of(plan: WritePlan, row: Row) -> Row:
     """The primary key of a row; a part that is not given is NULL."""
-    return tuple(row[place] if place >= 0 else None for place in plan.keys)
+    return tuple(row[position] if position >= 0 else None for position in plan.keys)
 
 
 def write_rows(
@@ -236,7 +236,7 @@ def compute_keys(
         return rule.keyed, keyed_rows
     for row in rows:
         computed = connection.execute(rule.sql, row).fetchall()[0]
-        if computed != tuple(row[place] for place in rule.places):
+        if computed != tuple(row[position] for position in rule.positions):
             raise generated_key_changed(plan.table.name, key_of(plan, row))
     return plan, rows
 
@@ -286,8 +286,8 @@ def refuse_partial_key(plan: WritePlan) -> None:
     if not plan.identified:
         missing = next(
             part.column
-            for part, place in zip(plan.table.primary_key, plan.keys, strict=True)
-            if place < 0
+            for part, position in zip(plan.table.primary_key, plan.keys, strict=True)
+            if position < 0
         )
         raise key_column_missing(plan.table.name, missing)
 
@@ -346,7 +346,7 @@ def latest_timestamp(
 ) -> str | None:
     """The latest commit timestamp in a range that is not empty."""
     pairs = list(zip(keys.start, keys.end, strict=False))
-    differing = [place for place, (start, end) in enumerate(pairs) if start != end]
+    differing = [position for position, (start, end) in enumerate(pairs) if start != end]
     if not differing:
         one_key = keys.start_closed and keys.end_closed and len(keys.start) == len(keys.end)
         values = [

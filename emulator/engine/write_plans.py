@@ -73,20 +73,20 @@ class KeyRule:
     """How the generated columns of a key follow from the columns of a row.
 
     ``sql`` binds a row and gives them. ``keyed`` is the plan for rows that end with them; it is
-    None where the client gave them: they are at ``places``.
+    None where the client gave them: they are at ``positions``.
     """
 
     sql: str
     keyed: WritePlan | None
-    places: tuple[int, ...]
+    positions: tuple[int, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class WritePlan:
     """How rows of some columns are written into a table.
 
-    ``keys`` are the places of the key columns in a row (-1: drawn or computed). ``padding`` is the
-    number of key columns at the end of ``columns`` that the client left out: they are NULL.
+    ``keys`` are the positions of the key columns in a row (-1: drawn or computed). ``padding`` is
+    the number of key columns at the end of ``columns`` that the client left out: they are NULL.
     ``upsert`` is None when an insert-or-update must look for the row first.
     """
 
@@ -121,14 +121,14 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
     columns = tuple(writable_column(table, name) for name in column_names)
     if len({c.name for c in columns}) != len(columns):
         raise invalid_argument(f"A mutation of table {table.name} names a column twice.")
-    places = {c.name: place for place, c in enumerate(columns)}
+    positions = {c.name: position for position, c in enumerate(columns)}
     key_columns = [key_column(table, part.column) for part in table.primary_key]
-    left_out = [c for c in key_columns if c.name not in places and not has_value(c)]
+    left_out = [c for c in key_columns if c.name not in positions and not has_value(c)]
     columns = (*columns, *left_out)
-    places |= {c.name: len(places) + n for n, c in enumerate(left_out)}
-    keys = tuple(places.get(c.name, -1) for c in key_columns)
+    positions |= {c.name: len(positions) + n for n, c in enumerate(left_out)}
+    keys = tuple(positions.get(c.name, -1) for c in key_columns)
     identified = -1 not in keys
-    writer = PlanBuilder(schema, table, columns, places, key_columns)
+    writer = PlanBuilder(schema, table, columns, positions, key_columns)
     written = columns[: len(columns) - len(left_out)]
     return WritePlan(
         table=table,
@@ -144,7 +144,7 @@ def plan_write(schema: Schema, table_name: str, column_names: Sequence[str]) -> 
         key_may_be_null=any(not c.not_null for c in key_columns),
         stampable=stampable_columns(schema, table),
         timestamps=tuple(
-            place for place, c in enumerate(columns) if c.type.code is TypeCode.TIMESTAMP
+            position for position, c in enumerate(columns) if c.type.code is TypeCode.TIMESTAMP
         ),
         mutations_per_row=count_columns(table, written) + len(schema.indexes_of(table.name)),
         mutations_per_update=count_columns(table, written)
@@ -177,8 +177,8 @@ def key_rule(
     if missing and len(missing) < len(generated):
         return None
     keyed = plan_write(schema, table.name, [*names, *missing]) if missing else None
-    places = tuple(names.index(c.name) for c in generated if c.name in written)
-    return KeyRule(sql, keyed, places)
+    positions = tuple(names.index(c.name) for c in generated if c.name in written)
+    return KeyRule(sql, keyed, positions)
 
 
 def writable_column(table: Table, name: str) -> Column:
@@ -280,23 +280,23 @@ class PlanBuilder:
         schema: Schema,
         table: Table,
         columns: tuple[Column, ...],
-        places: Mapping[str, int],
+        positions: Mapping[str, int],
         key_columns: Sequence[Column],
     ) -> None:
         self.schema = schema
         self.table = table
         self.columns = columns
-        self.places = places
+        self.positions = positions
         self.key_columns = key_columns
         self.key_names = {c.name for c in key_columns}
 
     def insert(self) -> RowStatement:
         """INSERT with the defaults of the columns that are not given."""
-        written = [(c.name, f"?{self.places[c.name] + 1}") for c in self.writable()]
+        written = [(c.name, f"?{self.positions[c.name] + 1}") for c in self.writable()]
         defaults = [
             (c.name, compile_expression(c.default, self.table, self.schema, c.type))
             for c in self.table.columns
-            if c.default is not None and c.name not in self.places
+            if c.default is not None and c.name not in self.positions
         ]
         pairs = [
             *written,
@@ -316,7 +316,7 @@ class PlanBuilder:
         return [
             (c.name, f"next_value_({quote_text(identity_counter(self.table.name, c.name))})")
             for c in self.table.columns
-            if c.identity is not None and c.name not in self.places
+            if c.identity is not None and c.name not in self.positions
         ]
 
     def writable(self) -> list[Column]:
@@ -326,12 +326,12 @@ class PlanBuilder:
     def changes(self, commit: str) -> list[tuple[str, str]]:
         """What an update of a row sets: given columns beside the key, and ON UPDATE."""
         settable = [c for c in self.writable() if c.name not in self.key_names]
-        pairs = [(c.name, f"?{self.places[c.name] + 1}") for c in settable]
+        pairs = [(c.name, f"?{self.positions[c.name] + 1}") for c in settable]
         if settable:
             pairs += [
                 (c.name, commit)
                 for c in self.table.columns
-                if c.on_update is not None and c.name not in self.places
+                if c.on_update is not None and c.name not in self.positions
             ]
         return pairs
 
@@ -341,7 +341,7 @@ class PlanBuilder:
         stamp = f"?{len(self.columns) + 1}"
         moved = ("$ts", stamp if changes else f'coalesce("$ts", {stamp})')
         sets = ", ".join(f"{quote_name(name)} = {value}" for name, value in [moved, *changes])
-        where = self.match([f"?{self.places[c.name] + 1}" for c in self.key_columns])
+        where = self.match([f"?{self.positions[c.name] + 1}" for c in self.key_columns])
         text = f"UPDATE {current_table(self.table.name)} SET {sets} WHERE {where} RETURNING 1"
         touched = any(value == ":commit_" for _, value in changes)
         return RowStatement(text, ("ts", "commit_") if touched else ("ts",))
@@ -359,7 +359,7 @@ class PlanBuilder:
 
     def upsert_in_one_step(self) -> bool:
         """SQLite judges the new row alone first: only right when nothing depends on the old one."""
-        written = set(self.places)
+        written = set(self.positions)
         missing = [c for c in self.table.columns if c.name not in written and c.on_update is None]
         judged = bool(self.table.checks) or any(
             c.generated is not None and (c.not_null or c.name in self.key_names)

@@ -80,7 +80,7 @@ class QueryMethods:
         if call is not None:
             yield from change_streams.stream_records(call, session, request, self._streams, context)
             return
-        statement, selected, place = self._prepare(session, request, context)
+        statement, selected, resume = self._prepare(session, request, context)
         transaction = selected.transaction
         stats = session.database.engine.query_stats
         if not statement.is_query and request.query_mode != PLAN:
@@ -94,7 +94,7 @@ class QueryMethods:
             return
         outcome = self._run(statement, selected, request, stats)
         digest = query_digest(request)
-        yield from self._streams.stream(outcome, transaction, place, context, digest)
+        yield from self._streams.stream(outcome, transaction, resume, context, digest)
 
     def execute_batch(self, request: Message, context: RpcContext) -> Message:
         """Runs DML statements in order; the first that fails ends the batch, said in its status."""
@@ -121,16 +121,16 @@ class QueryMethods:
 
     def read_streaming(self, request: Message, context: RpcContext) -> Iterator[bytes]:
         """Reads rows by key; the stream can be resumed."""
-        selected, outcome, place = self._read(request, context)
+        selected, outcome, resume = self._read(request, context)
         digest = read_digest(request)
-        yield from self._streams.stream(outcome, selected.transaction, place, context, digest)
+        yield from self._streams.stream(outcome, selected.transaction, resume, context, digest)
 
     def _prepare(
         self, session: Session, request: Message, context: RpcContext
     ) -> tuple[BoundStatement, SelectedTransaction, Resume | None]:
         """The statement of a request, its transaction, and where its stream resumes."""
-        place = parse_resume(request)
-        selected = self._transactions.select(session, request.transaction, context, place)
+        resume = parse_resume(request)
+        selected = self._transactions.select(session, request.transaction, context, resume)
         with selected.abandon_on_error():
             check_options(request, selected.transaction.engine)
             statement = bind_statement(
@@ -141,7 +141,7 @@ class QueryMethods:
                 cut = statement.compiled.find_partitioned_table()
                 part = QueryPartition(cut.table, cut.index, within)
                 statement = replace(statement, part=part)
-        return statement, selected, place
+        return statement, selected, resume
 
     def _execute(
         self,
@@ -213,14 +213,14 @@ class QueryMethods:
         self, request: Message, context: RpcContext
     ) -> tuple[SelectedTransaction, StatementOutcome, Resume | None]:
         session = self._sessions.get(request.session)
-        place = parse_resume(request)
+        resume = parse_resume(request)
         within = None
         if request.partition_token:
             within = read_token(request.partition_token, read_digest(request))
         if request.limit < 0 or not request.columns:
             raise invalid_argument("A read needs columns, and a limit that is not negative.")
         require_read(session, request)
-        selected = self._transactions.select(session, request.transaction, context, place)
+        selected = self._transactions.select(session, request.transaction, context, resume)
         engine = selected.transaction.engine
         with selected.abandon_on_error():
             check_options(request, engine)
@@ -242,7 +242,7 @@ class QueryMethods:
         return (
             selected,
             StatementOutcome(rows, selected.add_transaction(result_metadata(rows.columns))),
-            place,
+            resume,
         )
 
     def _batch(self, session: Session, selected: SelectedTransaction, request: Message) -> Message:

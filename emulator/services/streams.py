@@ -37,7 +37,7 @@ class Streams:
 
     @contextmanager
     def room(self) -> Iterator[None]:
-        """A place among the open streams."""
+        """A slot among the open streams."""
         if not self._room.acquire(blocking=False):
             raise too_many_streams()
         try:
@@ -59,7 +59,7 @@ class Streams:
         self,
         outcome: StatementOutcome,
         transaction: SessionTransaction,
-        place: Resume | None,
+        resume: Resume | None,
         context: RpcContext,
         digest: bytes = b"",
     ) -> Iterator[bytes]:
@@ -72,8 +72,8 @@ class Streams:
             raise too_many_streams()
         kept = False
         try:
-            outcome, result, begun = self._resume(outcome, transaction, place, digest, context)
-            first = result.place.rows
+            outcome, result, begun = self._resume(outcome, transaction, resume, digest, context)
+            first = result.resume.rows
             limit = self._faults.faults.unavailable_after_rows if self._faults.active else 0
             messages = result.chunks(
                 self._make_ending(outcome, transaction), rows_in_chunk_max=limit
@@ -81,8 +81,8 @@ class Streams:
             for message in messages:
                 yield message
                 context.check()
-                if limit and self._faults.breaks_stream(result.place.rows - first):
-                    token = result.place.to_bytes()
+                if limit and self._faults.breaks_stream(result.resume.rows - first):
+                    token = result.resume.to_bytes()
                     parked_at = (transaction.session, digest, token)
                     self._parking.leave(parked_at, outcome, result, begun)
                     kept = True
@@ -96,13 +96,13 @@ class Streams:
         self,
         outcome: StatementOutcome,
         transaction: SessionTransaction,
-        place: Resume | None,
+        resume: Resume | None,
         digest: bytes,
         context: RpcContext,
     ) -> tuple[StatementOutcome, ResultStream, RpcContext]:
-        """A stream at the place from which it resumes, and the call for which it was begun."""
-        if place is not None:
-            parked = self._parking.fetch((transaction.session, digest, place.to_bytes()))
+        """A stream at the row from which it resumes, and the call for which it was begun."""
+        if resume is not None:
+            parked = self._parking.fetch((transaction.session, digest, resume.to_bytes()))
             if parked is not None:
                 outcome.rows.close()
                 parked.context.hand_over(context)
@@ -110,19 +110,19 @@ class Streams:
         engine = transaction.engine
         result = ResultStream(
             outcome.rows,
-            outcome.metadata.SerializeToString() if place is None else None,
+            outcome.metadata.SerializeToString() if resume is None else None,
             engine.read_timestamp_micros if isinstance(engine, ReadOnlyTransaction) else 0,
             resumable=outcome.row_count is None,
         )
-        if place is not None:
-            self._skip(result, place, engine)
+        if resume is not None:
+            self._skip(result, resume, engine)
         return outcome, result, context
 
-    def _skip(self, result: ResultStream, place: Resume, engine: Engine) -> None:
+    def _skip(self, result: ResultStream, resume: Resume, engine: Engine) -> None:
         """A read-only transaction has the same rows again. In one that writes, the clock went on,
         and rows that it has not locked may have changed: it begins anew."""
         try:
-            result.skip(place)
+            result.skip(resume)
         except SpannerError:
             if isinstance(engine, ReadWriteTransaction):
                 engine.rollback()

@@ -71,12 +71,12 @@ def fill_data(record: Message, fields: Sequence[object]) -> None:
     data.record_sequence, data.server_transaction_id = str(fields[1]), str(fields[2])
     data.is_last_record_in_transaction_in_partition = bool(fields[3])
     data.table = str(fields[4])
-    places = fill_columns(data, fields[5])
+    indexes = fill_columns(data, fields[5])
     for keys, new, old in pairs(fields[6]):
         mod = data.mods.add()
-        fill_values(mod.keys, places, str(keys))
-        fill_values(mod.new_values, places, str(new))
-        fill_values(mod.old_values, places, str(old))
+        fill_values(mod.keys, indexes, str(keys))
+        fill_values(mod.new_values, indexes, str(new))
+        fill_values(mod.old_values, indexes, str(old))
     data.mod_type = data.ModType.Value(str(fields[7]))
     data.value_capture_type = data.ValueCaptureType.Value(str(fields[8]))
     data.number_of_records_in_transaction = int(str(fields[9]))
@@ -85,21 +85,21 @@ def fill_data(record: Message, fields: Sequence[object]) -> None:
 
 
 def fill_columns(data: Message, columns: object) -> dict[str, int]:
-    """The columns of a record; their places by their names."""
-    places: dict[str, int] = {}
-    for place, (name, type_, is_key, ordinal) in enumerate(pairs(columns)):
+    """The columns of a record; their indexes by their names."""
+    indexes: dict[str, int] = {}
+    for index, (name, type_, is_key, ordinal) in enumerate(pairs(columns)):
         column = data.column_metadata.add(
             name=str(name), is_primary_key=bool(is_key), ordinal_position=int(str(ordinal))
         )
         ParseDict(json.loads(str(type_)), column.type_)
-        places[str(name)] = place
-    return places
+        indexes[str(name)] = index
+    return indexes
 
 
-def fill_values(target: Message, places: Mapping[str, int], text: str) -> None:
+def fill_values(target: Message, indexes: Mapping[str, int], text: str) -> None:
     """The values of some columns, from an object of JSON."""
     for name, value in json.loads(text).items():
-        added = target.add(column_metadata_index=places[name])
+        added = target.add(column_metadata_index=indexes[name])
         if value is None:
             added.value.null_value = 0
         else:

@@ -85,8 +85,8 @@ class MessageWriter:
 
 
 class ResultStream:
-    """Encodes one result; without ``metadata`` where it continues. ``place`` is where the client is
-    after the last whole chunk."""
+    """Encodes one result; without ``metadata`` where it continues. ``resume`` is how much of it
+    the client has after the last whole chunk."""
 
     def __init__(
         self,
@@ -104,28 +104,28 @@ class ResultStream:
         self._chunk_bytes = chunk_bytes
         self._piece_bytes = piece_bytes
         self._resumable = resumable
-        self.place = Resume(read_timestamp_micros)
+        self.resume = Resume(read_timestamp_micros)
 
-    def skip(self, place: Resume) -> None:
+    def skip(self, resume: Resume) -> None:
         """Passes over the rows that the client has. Raises when they are not the same rows."""
         if is_wrong(Wrong.RESUME_TOKEN):
-            list(islice(self._rows.rows, place.rows - 1))
-            self.place = place
+            list(islice(self._rows.rows, resume.rows - 1))
+            self.resume = resume
             return
-        left, checksum = place.rows, 0
+        left, checksum = resume.rows, 0
         while left > 0:
             rows = list(islice(self._rows.rows, min(left, limits.ROWS_AT_ONCE_MAX)))
             if not rows:
                 break
             left -= len(rows)
             checksum = zlib.crc32(self._encoder.encode(rows), checksum)
-        if left or checksum != place.checksum:
+        if left or checksum != resume.checksum:
             raise SpannerError(
                 grpc.StatusCode.DATA_LOSS,
                 "The stream cannot be resumed: its rows come in another order now. Add an ORDER BY "
                 "or read again from the start.",
             )
-        self.place = place
+        self.resume = resume
 
     def chunks(self, ending: Callable[[], bytes], *, rows_in_chunk_max: int = 0) -> Iterator[bytes]:
         """The messages; ``ending`` gives the fields of the last one, when all rows are read.
@@ -154,13 +154,13 @@ class ResultStream:
 
     def _advance(self, data: bytes, rows: int) -> None:
         """The next token says that these rows were sent."""
-        place = self.place
-        checksum = zlib.crc32(data, place.checksum)
-        self.place = Resume(place.read_timestamp_micros, place.rows + rows, checksum)
+        resume = self.resume
+        checksum = zlib.crc32(data, resume.checksum)
+        self.resume = Resume(resume.read_timestamp_micros, resume.rows + rows, checksum)
 
     def _flush(self, ending: bytes = b"") -> bytes:
         """A chunk that ends on a row."""
-        return self._writer.flush(self.place.to_bytes() if self._resumable else b"", ending)
+        return self._writer.flush(self.resume.to_bytes() if self._resumable else b"", ending)
 
     def _long_rows(self, rows: Sequence[Row]) -> Iterator[bytes]:
         """Rows that may be long, one by one; what is longer than a piece is cut."""

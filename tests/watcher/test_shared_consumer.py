@@ -28,7 +28,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from watcher import Change, Watcher
-from watcher.consumers.members import list_differences
+from watcher.consumers.members import count_share, list_differences, plan_shift
 from watcher.consumers.merging import merge_parts
 from watcher.consumers.positions import SpannerPositions
 from watcher.consumers.positions.rows import (
@@ -38,7 +38,6 @@ from watcher.consumers.positions.rows import (
     merge_positions,
     merge_states,
 )
-from watcher.consumers.sharing import count_share, plan_shift
 from watcher.consumers.states import Command
 from watcher.model.errors import (
     ConfigurationError,

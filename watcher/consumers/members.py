@@ -1,9 +1,11 @@
-"""The instances that share a consumer: who is alive."""
+"""The instances that share a consumer: who is alive, and which parts each is to hold (rule 12 of
+docs/protocol.md)."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from google.cloud.spanner_v1 import KeySet, param_types
 from google.cloud.spanner_v1.database import Database
@@ -14,6 +16,7 @@ from watcher.consumers.positions.rows import StoredRows
 from watcher.model.errors import ConfigurationError
 from watcher.spanner.dialects import SqlDialect, Values, find_dialect
 from watcher.spanner.transactions import run_optimistically
+from watcher.tables.parts import Part
 
 UNSET = "not set"
 
@@ -115,3 +118,31 @@ def list_differences(ours: Mapping[str, str], others: Mapping[str, str] | None) 
         here, there = ours.get(name, UNSET), others.get(name, UNSET)
         if here != there:
             yield f"'{name}' is {here} here and {there} there"
+
+
+@dataclass(frozen=True, slots=True)
+class Shift:
+    """The parts that an instance gives back, and those that it tries to take."""
+
+    give_back: tuple[Part, ...] = ()
+    take: tuple[Part, ...] = ()
+
+
+def count_share(parts: int, members: Sequence[str], member: str) -> int:
+    """How many parts are an instance's share. The shares of all ``members`` together are all
+    parts; they differ by one at most. None of them is that of an instance that is not one of the
+    members."""
+    if member not in members:
+        return 0
+    least, more = divmod(parts, len(members))
+    return least + (members.index(member) < more)
+
+
+def plan_shift(held: Collection[Part], free: Collection[Part], share: int, first: int = 0) -> Shift:
+    """What brings an instance nearer to its share. ``free`` are parts that nobody holds; instances
+    begin at different ones of them, ``first``, so that few of them ask for the same one."""
+    if len(held) >= share:
+        return Shift(give_back=tuple(sorted(held)[share:]))
+    ordered = sorted(free)
+    start = first % len(ordered) if ordered else 0
+    return Shift(take=tuple((ordered[start:] + ordered[:start])[: share - len(held)]))

@@ -121,14 +121,14 @@ class Layout:
         spelled = {name.casefold(): name for name in schema.names}
         parts = []
         for each in self.fields:
-            place = name_option(table, "partition_by")
-            name = find_column(each.column, spelled, place)
-            check_type(name, schema, TYPES[each.transform], f"{place} by {each.transform}")
+            option = name_option(table, "partition_by")
+            name = find_column(each.column, spelled, option)
+            check_type(name, schema, TYPES[each.transform], f"{option} by {each.transform}")
             parts.append(str(PartitionField(name, each.transform, each.number)))
-        place = name_option(table, "sort_by")
-        sorts = [find_column(name, spelled, place) for name in self.sort_by]
+        option = name_option(table, "sort_by")
+        sorts = [find_column(name, spelled, option) for name in self.sort_by]
         for name in sorts:
-            check_type(name, schema, SORTED, place)
+            check_type(name, schema, SORTED, option)
         return Layout(tuple(parts), tuple(sorts), self.file_megabytes)
 
 
@@ -184,33 +184,33 @@ def check_tables(layouts: Layouts, tables: Collection[str]) -> None:
             )
 
 
-def check_partitions(place: str, there: Sequence[str], wanted: Iterable[str]) -> None:
+def check_partitions(copy: str, there: Sequence[str], wanted: Iterable[str]) -> None:
     """Raises ConfigurationError for a copy that was made with other partitions."""
     asked = list(wanted)
     if list(there) != asked:
         made = f"partition_by = {list(there)}" if there else "no partitions"
         raise ConfigurationError(
-            f"{place} was made with {made}, which is fixed: use that, remove the layout of its"
+            f"{copy} was made with {made}, which is fixed: use that, remove the layout of its"
             " table, which keeps what is there, or use another folder for"
             f" {f'partition_by = {asked}' if asked else 'a copy without partitions'}"
         )
 
 
-def check_kept(layout: Layout, columns: Collection[str], place: str) -> None:
+def check_kept(layout: Layout, columns: Collection[str], copy: str) -> None:
     """Raises ReplicaError where a table that is loaded has lost a column of its layout."""
     named = (*(each.column for each in layout.fields), *layout.sort_by)
     if gone := [name for name in named if name not in columns]:
         raise ReplicaError(
-            f"{place} is partitioned or sorted by {', '.join(gone)}, which its table has no more:"
+            f"{copy} is partitioned or sorted by {', '.join(gone)}, which its table has no more:"
             " use another folder, with another layout"
         )
 
 
-def find_column(name: str, spelled: Mapping[str, str], place: str) -> str:
+def find_column(name: str, spelled: Mapping[str, str], option: str) -> str:
     """A column as the table spells it."""
     if name.casefold() not in spelled:
         raise ConfigurationError(
-            f"{place} names column {name}, which its copy does not have: use one of"
+            f"{option} names column {name}, which its copy does not have: use one of"
             f" {', '.join(spelled.values())}"
         )
     return spelled[name.casefold()]

@@ -43,12 +43,13 @@ class KeyBounds:
             self.first, self.last, self.order.read_wire(upto), strict=True
         ):
             if first != last:
-                return place_between(first, last, part)
+                return measure_between(first, last, part)
         return None
 
 
-def place_between(first: Part, last: Part, part: Part) -> float | None:
-    """Where a value is between two others; None where it has no place."""
+def measure_between(first: Part, last: Part, part: Part) -> float | None:
+    """The share of the way between two values at which another one is, from 0 to 1; None where they
+    tell nothing."""
     common = count_common(first, last)
     numbers = [to_number(each, common) for each in (first, last, part)]
     begin, end, number = numbers

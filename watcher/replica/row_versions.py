@@ -132,8 +132,8 @@ def mark_rows(rows: pa.Table, gone: bool, at: int) -> pa.Table:
 
 @dataclass(frozen=True, slots=True)
 class MergedRows:
-    """What a merge writes, with the numbers of the keys; ``replaced`` are those of the old rows in
-    whose place it comes."""
+    """What a merge writes, with the numbers of the keys; ``replaced`` are the numbers of the old
+    rows that it replaces."""
 
     rows: pa.Table
     keys: Numbers
@@ -197,14 +197,14 @@ def merge_marks(changes: KeyedRows, old: KeyedRows, schema: pa.Schema) -> Merged
     last_known = np.maximum.reduceat(np.where(known, indexes, NONE), starts)
     before = np.full(int(keys.max()) + 1, NONE)
     before[old.keys] = np.arange(len(old.keys))  # the newest one counts
-    old_places = before[keys]
+    old_indexes = before[keys]
     marks = to_numbers(old.rows.column(DELETED_AT))
-    old_marks = np.where(old_places == NONE, NONE, np.append(marks, NONE)[old_places])
+    old_marks = np.where(old_indexes == NONE, NONE, np.append(marks, NONE)[old_indexes])
     first_mark = np.where(last_live == NONE, starts, last_live + 1)
     times = np.append(changes.times, 0)[first_mark]
     times = np.where((last_live == NONE) & (old_marks != NONE), old_marks, times)
     values = np.where(
-        last_known != NONE, last_known, np.where(old_places == NONE, NONE, count + old_places)
+        last_known != NONE, last_known, np.where(old_indexes == NONE, NONE, count + old_indexes)
     )
     kept = values != NONE
     both = [take_fields(changes.rows, schema), old.rows.select(schema.names)]
@@ -229,11 +229,11 @@ def take_fields(rows: pa.Table, schema: pa.Schema) -> pa.Table:
 
 def set_column(rows: pa.Table, name: str, values: object) -> pa.Table:
     """Rows with other values in a column; numbers are microseconds."""
-    place, field = rows.schema.get_field_index(name), rows.schema.field(name)
+    index, field = rows.schema.get_field_index(name), rows.schema.field(name)
     array = values if isinstance(values, pa.Array | pa.ChunkedArray) else pa.array(values)
     if field.type == UTC_MICROS:
         array = array.cast(pa.int64())
-    return rows.set_column(place, field, array.cast(field.type))
+    return rows.set_column(index, field, array.cast(field.type))
 
 
 def read_flags(rows: pa.Table, name: str) -> NDArray[np.bool_]:

@@ -44,7 +44,7 @@ def copy_schema(capture: PollCapture, stamp: str = STAMP_COLUMN) -> pa.Schema:
 @dataclass(frozen=True, slots=True)
 class ColumnChanges:
     """How the columns of a copy differ from those that it is to have: those that it lacks, those
-    that it has beyond them, and those of another type or in another place."""
+    that it has beyond them, and those of another type or at another index."""
 
     missing: tuple[str, ...]
     gone: tuple[str, ...]

@@ -45,7 +45,7 @@ class ChangeCapture:
         self._partitions: dict[str, list[StreamPartition]] = {}
         self._touched: set[int] = set()
         self._row = -1
-        self._places: list[int] = []
+        self._positions: list[int] = []
         connection.create_scalar_function("written_", self._note_written_column, 2)
         connection.create_scalar_function("taken_", self._take_written_columns, 1)
         connection.create_scalar_function("zero_", write_zero, 1, deterministic=True)
@@ -134,17 +134,17 @@ class ChangeCapture:
 
     def _note_written_column(self, *arguments: apsw.SQLiteValue) -> None:
         """An UPDATE is about to set this column of this row."""
-        row, place = int(str(arguments[0])), int(str(arguments[1]))
+        row, position = int(str(arguments[0])), int(str(arguments[1]))
         if row != self._row:
-            self._row, self._places = row, []
-        if place not in self._places:
-            self._places.append(place)
+            self._row, self._positions = row, []
+        if position not in self._positions:
+            self._positions.append(position)
 
     def _take_written_columns(self, *arguments: apsw.SQLiteValue) -> str:
         """The columns that an UPDATE has set in a row."""
-        places = self._places if int(str(arguments[0])) == self._row else []
-        self._row, self._places = -1, []
-        return json.dumps(places)
+        positions = self._positions if int(str(arguments[0])) == self._row else []
+        self._row, self._positions = -1, []
+        return json.dumps(positions)
 
 
 def write_zero(*values: apsw.SQLiteValue) -> str:

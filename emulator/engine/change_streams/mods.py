@@ -24,7 +24,7 @@ class ModType(Enum):
 
 @dataclass(frozen=True, slots=True)
 class RowChange:
-    """A row's change. ``written`` are the places of the columns that were set.
+    """A row's change. ``written`` are the positions of the columns that were set.
 
     ``old`` and ``new`` are images: values in the order of the table's columns. Keys of one row are
     equal.
@@ -53,13 +53,13 @@ def net_changes(noted: Iterable[tuple[apsw.SQLiteValue, ...]], schema: Schema) -
                 continue
             shape = shapes[str(name)] = TableShape.of(table)
         mod = read_noted_change(shape, ModType(kind), written, old, new)
-        place = (shape.table.name, json.dumps(mod.key))
-        before = changes.get(place)
+        row = (shape.table.name, json.dumps(mod.key))
+        before = changes.get(row)
         after = mod if before is None else combine(before, mod)
         if after is None:
-            del changes[place]
+            del changes[row]
         else:
-            changes[place] = after
+            changes[row] = after
     return list(changes.values())
 
 
@@ -87,13 +87,13 @@ def read_noted_change(
     new: apsw.SQLiteValue,
 ) -> RowChange:
     """A change as a trigger noted it."""
-    places = shape.everything
+    positions = shape.everything
     if kind is ModType.UPDATE:
-        places = frozenset(json.loads(str(written)))
+        positions = frozenset(json.loads(str(written)))
     before, after = read_image(old), read_image(new)
     row = after or before
-    key = tuple(merge_zeros(row[place]) for place in shape.keys)
-    return RowChange(shape.table, kind, places, before, after, key)
+    key = tuple(merge_zeros(row[position]) for position in shape.keys)
+    return RowChange(shape.table, kind, positions, before, after, key)
 
 
 def merge_zeros(value: Json) -> Json:

@@ -57,22 +57,22 @@ class TableView:
     def __init__(self, stream: ChangeStream, table: Table) -> None:
         self.columns = columns_tracked_by(stream, table)
         self.keys = key_columns(table)
-        self.places = {column.name: place for place, column in enumerate(table.columns)}
+        self.positions = {column.name: position for position, column in enumerate(table.columns)}
         self._written: dict[frozenset[int], tuple[Column, ...]] = {}
 
-    def written(self, places: frozenset[int]) -> tuple[Column, ...]:
+    def written(self, positions: frozenset[int]) -> tuple[Column, ...]:
         """The columns among those that a statement has set."""
-        columns = self._written.get(places)
+        columns = self._written.get(positions)
         if columns is None:
-            columns = tuple(c for c in self.columns or () if self.places[c.name] in places)
-            self._written[places] = columns
+            columns = tuple(c for c in self.columns or () if self.positions[c.name] in positions)
+            self._written[positions] = columns
         return columns
 
     def pick(self, image: tuple[Json, ...], columns: Sequence[Column], commit_text: str) -> str:
         """The values of some columns in an image, as JSON text."""
-        places = self.places
+        positions = self.positions
         return compact_json(
-            {c.name: to_json_value(image[places[c.name]], c, commit_text) for c in columns}
+            {c.name: to_json_value(image[positions[c.name]], c, commit_text) for c in columns}
         )
 
 
@@ -158,7 +158,7 @@ def record_rows(
 
 
 def column_types(record: RecordDraft) -> Json:
-    """Name, type, whether it is in the key, place in the table; in the table's order."""
+    """Name, type, whether it is in the key, position in the table; in the table's order."""
     keys = {column.name for column in key_columns(record.table)}
     included = keys | {column.name for column in record.columns}
     return [

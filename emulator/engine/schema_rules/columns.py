@@ -34,8 +34,8 @@ def check_columns(change: SchemaChange) -> None:
 
 def check_definition(table: Table, column: Column) -> None:
     """Checks a column by itself: lengths, options, vectors."""
-    place = f"{table.name}.{column.name}"
-    check_length(column.type, place)
+    path = f"{table.name}.{column.name}"
+    check_length(column.type, path)
     options = dict(column.options)
     for name in options:
         if name not in COLUMN_OPTIONS:
@@ -43,7 +43,7 @@ def check_definition(table: Table, column: Column) -> None:
     if COMMIT_OPTION in options:
         if column.type.code is not TypeCode.TIMESTAMP:
             raise failed_precondition(
-                f"Column {place} has invalid allow_commit_timestamp option. Option only allowed on"
+                f"Column {path} has invalid allow_commit_timestamp option. Option only allowed on"
                 " TIMESTAMP columns."
             )
         if options[COMMIT_OPTION].lower() != "false":
@@ -55,18 +55,18 @@ def check_definition(table: Table, column: Column) -> None:
     if column.type.vector_length is not None and (element is None or element.code not in FLOATS):
         raise invalid_argument(
             "`vector_length` can only be applied on ARRAY<FLOAT32>or ARRAY<FLOAT64>, but it is"
-            f" applied on {place}."
+            f" applied on {path}."
         )
     if element is not None and element.element is not None:
-        raise invalid_argument(f"Column {place}: arrays of arrays are not supported.")
+        raise invalid_argument(f"Column {path}: arrays of arrays are not supported.")
     computed = column.default is not None or (column.generated is not None and not column.stored)
     if column.type.vector_length is not None and computed:
         raise invalid_argument(
             "`vector_length` cannot be applied on generated column or default column,but it is"
-            f" applied on {place}."
+            f" applied on {path}."
         )
     if TypeCode.INTERVAL in (column.type.code, element and element.code):
-        raise failed_precondition(f"Column {place}: INTERVAL cannot be a column type.")
+        raise failed_precondition(f"Column {path}: INTERVAL cannot be a column type.")
 
 
 def refuse_unknown_kind(change: SchemaChange, table: Table, column: Column) -> None:
@@ -85,14 +85,14 @@ def refuse_unknown_kind(change: SchemaChange, table: Table, column: Column) -> N
         )
 
 
-def check_length(type_: Type, place: str) -> None:
+def check_length(type_: Type, path: str) -> None:
     """The length of a STRING or BYTES, or of an array's elements."""
     if type_.element is not None:
-        check_length(type_.element, place)
+        check_length(type_.element, path)
     limit = LENGTHS_MAX.get(type_.code)
     if limit is not None and type_.length is not None and not 1 <= type_.length <= limit:
         raise invalid_argument(
-            f"Bad length for column {place}: {type_.length} : Allowed length range: [1, {limit}]."
+            f"Bad length for column {path}: {type_.length} : Allowed length range: [1, {limit}]."
         )
 
 
@@ -135,22 +135,22 @@ def check_alteration(change: SchemaChange, table: Table, old: Column, new: Colum
 
 def check_generated_alteration(table: Table, old: Column, new: Column, *, retyped: bool) -> None:
     """A generated column is generated for ever, and in the same way."""
-    place = f"`{table.name}.{new.name}`"
+    path = f"`{table.name}.{new.name}`"
     if new.generated is not None and old.generated is None:
-        raise invalid_argument(f"Cannot convert column {place} to a generated column.")
+        raise invalid_argument(f"Cannot convert column {path} to a generated column.")
     if old.generated is None:
         return
     if new.generated is None:
-        raise invalid_argument(f"Cannot convert generated column {place} to a regular column.")
+        raise invalid_argument(f"Cannot convert generated column {path} to a regular column.")
     if retyped:
-        raise invalid_argument(f"Cannot change the data type of a stored generated column {place}.")
+        raise invalid_argument(f"Cannot change the data type of a stored generated column {path}.")
     if new.generated != old.generated:
         raise invalid_argument(
-            f"Cannot change the expression of a generated column {place} because it is stored or"
+            f"Cannot change the expression of a generated column {path} because it is stored or"
             " has other dependencies."
         )
     if new.stored != old.stored:
-        raise invalid_argument(f"Cannot change the STORED attribute for generated column {place}.")
+        raise invalid_argument(f"Cannot change the STORED attribute for generated column {path}.")
 
 
 def refuse_type_change_under_generated(change: SchemaChange, table: Table, column: Column) -> None:
@@ -201,12 +201,12 @@ def refuse_redefinition_of_shared_key(change: SchemaChange) -> None:
 
 def refuse_change_in_family(change: SchemaChange, table: Table, column: Column) -> None:
     """Raises if the parent of a table, or a child, has a key column of this name."""
-    place = f"{table.name}.{column.name}"
+    path = f"{table.name}.{column.name}"
     parent = change.after.table(table.interleave.parent) if table.interleave is not None else None
     if parent is not None and parent.column(column.name) is not None:
-        raise invalid_argument(f"Cannot alter parent key column {place}.")
+        raise invalid_argument(f"Cannot alter parent key column {path}.")
     for child in change.after.tables:
         if child.interleave is not None and same_name(child.interleave.parent, table.name):
             shared = child.column(column.name)
             if shared is not None and is_in_primary_key(child, shared):
-                raise invalid_argument(f"Requested change to key column {place} could not be made.")
+                raise invalid_argument(f"Requested change to key column {path} could not be made.")

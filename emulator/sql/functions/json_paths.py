@@ -18,7 +18,7 @@ Path = tuple[Step, ...]
 KEY = r"[\w\-: \t\n\f\r]+"
 QUOTED_KEY = r"\.\"((?:[^\"\\]|\\.)*)\""
 STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*(\d+)\s*\]", re.DOTALL)
-"""Of a path to a place that is changed: keys are no positions."""
+"""Of a path to an element that is changed: keys are no positions."""
 TEXT_STEP = re.compile(rf"\.({KEY})|{QUOTED_KEY}|\[\s*([\d_-]+)\s*\]", re.DOTALL)
 """Of a path to what is read: what a key or a position is says the value."""
 UNSUPPORTED = re.compile(r"\*|\.\.|@")
@@ -143,15 +143,15 @@ def part_of_text(text: str, path: str) -> Any:
 
 def part_of_beginning(text: str, steps: Sequence[str]) -> Any:
     """The part of a text that is a document up to there. Raises ValueError or IndexError."""
-    place = skip_blanks(text, 0)
+    offset = skip_blanks(text, 0)
     for step in steps:
-        place = find_member(text, place, step)
-    return read_value(text, place)[0]
+        offset = find_member(text, offset, step)
+    return read_value(text, offset)[0]
 
 
-def read_value(text: str, place: int) -> tuple[Any, int]:
-    """The value that begins at a place, and where it ends. Raises ValueError."""
-    value, end = READER.raw_decode(text, place)
+def read_value(text: str, offset: int) -> tuple[Any, int]:
+    """The value that begins at an offset, and where it ends. Raises ValueError."""
+    value, end = READER.raw_decode(text, offset)
     if isinstance(value, WrittenNumber) and "e" not in value.lower():
         signs = ("e", "E") if "." in value else ("e", "E", ".")
         if text.startswith(signs, end):
@@ -159,34 +159,34 @@ def read_value(text: str, place: int) -> tuple[Any, int]:
     return value, end
 
 
-def find_member(text: str, place: int, step: str) -> int:
-    """Where the value of a key or a position of the document at ``place`` begins."""
-    keyed = text[place] == "{"
-    if not keyed and text[place] != "[":
+def find_member(text: str, offset: int, step: str) -> int:
+    """Where the value of a key or a position of the document at ``offset`` begins."""
+    keyed = text[offset] == "{"
+    if not keyed and text[offset] != "[":
         raise ValueError("neither an object nor an array")
     for position in itertools.count():
-        place = skip_blanks(text, place + 1)
+        offset = skip_blanks(text, offset + 1)
         name = str(position)
         if keyed:
-            if text[place] != '"':
+            if text[offset] != '"':
                 raise ValueError("no key")
-            name, place = READER.raw_decode(text, place)
-            place = skip_blanks(text, place)
-            if text[place] != ":":
+            name, offset = READER.raw_decode(text, offset)
+            offset = skip_blanks(text, offset)
+            if text[offset] != ":":
                 raise ValueError("no value")
-            place = skip_blanks(text, place + 1)
+            offset = skip_blanks(text, offset + 1)
         if name == step:
-            return place
-        place = skip_blanks(text, read_value(text, place)[1])
-        if text[place] != ",":
+            return offset
+        offset = skip_blanks(text, read_value(text, offset)[1])
+        if text[offset] != ",":
             raise ValueError("no such member")
     raise AssertionError("unreachable: the loop ends with its text")
 
 
-def skip_blanks(text: str, place: int) -> int:
-    """The next place that has no blank."""
-    match = BLANKS.match(text, place)
-    return match.end() if match else place
+def skip_blanks(text: str, offset: int) -> int:
+    """The next offset that has no blank."""
+    match = BLANKS.match(text, offset)
+    return match.end() if match else offset
 
 
 def escaped(text: str) -> str:

@@ -41,41 +41,41 @@ def split_literal(text: str) -> list[str | None]:
         raise malformed(text)
     inside = inside[1:-1]
     items: list[str | None] = []
-    place = 0
+    offset = 0
     while inside.strip():
-        item, place, quoted = read_element(inside, place, text)
+        item, offset, quoted = read_element(inside, offset, text)
         if not quoted and not item:
             raise malformed(text)
         items.append(None if not quoted and item.upper() == "NULL" else item)
-        if place >= len(inside):
+        if offset >= len(inside):
             break
-        place += 1
+        offset += 1
     return items
 
 
-def read_element(inside: str, place: int, text: str) -> tuple[str, int, bool]:
+def read_element(inside: str, offset: int, text: str) -> tuple[str, int, bool]:
     """An element, where it ends, and whether it is in quotes."""
-    while place < len(inside) and inside[place].isspace():
-        place += 1
-    quoted = place < len(inside) and inside[place] == '"'
-    place += quoted
+    while offset < len(inside) and inside[offset].isspace():
+        offset += 1
+    quoted = offset < len(inside) and inside[offset] == '"'
+    offset += quoted
     out: list[str] = []
-    while place < len(inside) and inside[place] != ('"' if quoted else ","):
-        if not quoted and inside[place] in "{}":
+    while offset < len(inside) and inside[offset] != ('"' if quoted else ","):
+        if not quoted and inside[offset] in "{}":
             raise invalid_argument("Multi-dimensional arrays are not supported.")
-        place += inside[place] == "\\"
-        if place >= len(inside):
+        offset += inside[offset] == "\\"
+        if offset >= len(inside):
             raise malformed(text)
-        out.append(inside[place])
-        place += 1
+        out.append(inside[offset])
+        offset += 1
     if not quoted:
-        return "".join(out).strip(), place, False
-    place += 1
-    while place < len(inside) and inside[place].isspace():
-        place += 1
-    if place < len(inside) and inside[place] != ",":
+        return "".join(out).strip(), offset, False
+    offset += 1
+    while offset < len(inside) and inside[offset].isspace():
+        offset += 1
+    if offset < len(inside) and inside[offset] != ",":
         raise malformed(text)
-    return "".join(out), place, True
+    return "".join(out), offset, True
 
 
 def parse_array(text: str, element: Type) -> str:

@@ -55,24 +55,24 @@ class Expression:
         """The value that bytes are."""
         return data.decode(errors="replace") if self._is_text else data
 
-    def search(self, data: bytes, place: int = 0) -> Any:
-        """The first match at or behind a place; None where there is none. Raises OUT_OF_RANGE where
-        that would take too long, and once the caller has gone: many searches in one text may each
-        read all that is left of it."""
-        if (len(data) - place) * self._compiled.programsize > REGULAR_EXPRESSION_WORK_MAX:
+    def search(self, data: bytes, offset: int = 0) -> Any:
+        """The first match at or behind an offset; None where there is none. Raises OUT_OF_RANGE
+        where that would take too long, and once the caller has gone: many searches in one text may
+        each read all that is left of it."""
+        if (len(data) - offset) * self._compiled.programsize > REGULAR_EXPRESSION_WORK_MAX:
             raise out_of_range(
                 f"A regular expression of {self._compiled.programsize} instructions is too large"
                 f" for a value of {len(data)} bytes on this server"
             )
         check_caller()
-        return self._compiled.search(data, place)
+        return self._compiled.search(data, offset)
 
-    def pass_character(self, data: bytes, place: int) -> int:
-        """The place behind the character at ``place``."""
-        place += 1
-        while self._is_text and place < len(data) and data[place] in CONTINUATION:
-            place += 1
-        return place
+    def pass_character(self, data: bytes, offset: int) -> int:
+        """The offset behind the character at ``offset``."""
+        offset += 1
+        while self._is_text and offset < len(data) and data[offset] in CONTINUATION:
+            offset += 1
+        return offset
 
 
 @functools.lru_cache(maxsize=1024)
@@ -157,20 +157,20 @@ def check_replacement(text: str, groups: int) -> None:
 
 def replace_matches(data: bytes, expression: Expression, expand: Callable[[Any], bytes]) -> bytes:
     """The text with every match replaced; an empty match just behind another is none."""
-    pieces, place, last = [], 0, -1
-    while (match := expression.search(data, place)) is not None:
-        pieces.append(data[place : match.start()])
-        place = match.end()
+    pieces, offset, last = [], 0, -1
+    while (match := expression.search(data, offset)) is not None:
+        pieces.append(data[offset : match.start()])
+        offset = match.end()
         if match.end() > match.start() or match.start() != last:
             pieces.append(expand(match))
         last = match.end()
         if match.end() == match.start():
-            after = expression.pass_character(data, place)
-            pieces.append(data[place:after])
-            place = after
-        if place > len(data):
+            after = expression.pass_character(data, offset)
+            pieces.append(data[offset:after])
+            offset = after
+        if offset > len(data):
             break
-    pieces.append(data[place:])
+    pieces.append(data[offset:])
     return b"".join(pieces)
 
 

@@ -48,17 +48,17 @@ class WindowValues:
 
 @dataclass(slots=True)
 class NotNullValues:
-    """FIRST_VALUE, LAST_VALUE and NTH_VALUE with IGNORE NULLS: ``place`` is from 0, or -1."""
+    """FIRST_VALUE, LAST_VALUE and NTH_VALUE with IGNORE NULLS: ``position`` is from 0, or -1."""
 
-    place: int
+    position: int
     values: deque[object] = field(default_factory=deque)
 
     def step(self, value: object, nth: object = None) -> None:
-        """A value comes in; with NTH_VALUE its second argument says the place."""
-        if self.place > 0:
+        """A value comes in; with NTH_VALUE its second argument says the position."""
+        if self.position > 0:
             if not isinstance(nth, int) or nth < 1:
                 raise out_of_range("The second argument of NTH_VALUE must be positive")
-            self.place = nth
+            self.position = nth
         if value is not None:
             self.values.append(value)
 
@@ -69,8 +69,8 @@ class NotNullValues:
 
     def value(self) -> object:
         """The result now; NULL where there are not so many values."""
-        place = self.place - 1 if self.place > 0 else self.place
-        return self.values[place] if place < len(self.values) and self.values else None
+        position = self.position - 1 if self.position > 0 else self.position
+        return self.values[position] if position < len(self.values) and self.values else None
 
     final = value
 

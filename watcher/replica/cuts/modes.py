@@ -42,11 +42,11 @@ def find_mode(columns: Iterable[str]) -> Mode:
     return next((mode for mode, own in COLUMNS.items() if own and names.issuperset(own)), LATEST)
 
 
-def check_mode(place: str, columns: Iterable[str], wanted: Mode) -> None:
+def check_mode(copy: str, columns: Iterable[str], wanted: Mode) -> None:
     """Raises ConfigurationError for a copy of another mode."""
     there = find_mode(columns)
     if there != wanted:
         raise ConfigurationError(
-            f"{place} was made with mode = '{there}', which is fixed: use --mode {there}, or"
+            f"{copy} was made with mode = '{there}', which is fixed: use --mode {there}, or"
             f" another folder for --mode {wanted}"
         )

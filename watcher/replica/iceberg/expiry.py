@@ -40,15 +40,15 @@ def remove_files(table: Table, unfinished: Sequence[str]) -> None:
     io = table.io
     if not isinstance(io, SafeFileIO):
         return  # the catalog names another one, which lists nothing
-    kept = {place_of(each) for each in (*list_used(table), *unfinished)}
+    kept = {normalize_location(each) for each in (*list_used(table), *unfinished)}
     before = time.time() - MARGIN_SECONDS
     for name in ("data", "metadata"):
         for path, written in io.list_files(f"{table.location().rstrip('/')}/{name}"):
-            if place_of(path) not in kept and written < before:
+            if normalize_location(path) not in kept and written < before:
                 io.delete(path)
 
 
-def place_of(location: str) -> tuple[str, str, str]:
+def normalize_location(location: str) -> tuple[str, str, str]:
     """What is the same for all spellings of a location."""
     return SafeFileIO.parse_location(location)
 

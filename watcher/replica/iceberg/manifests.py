@@ -55,7 +55,7 @@ from watcher.replica.writing.new_files import Partition
 CODEC: Final = "deflate"
 FORMAT_VERSION: Final = 2
 PARTITION: Final = 3
-"""The place of the partition in the record of a file."""
+"""The index of the partition in the record of a file."""
 
 
 class DeleteManifestWriter(ManifestWriterV2):

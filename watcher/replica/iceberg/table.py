@@ -80,13 +80,13 @@ class PositionTable:
         return self._version
 
     def _commit(
-        self, version: IcebergVersion, change: SnapshotChange, place: str
+        self, version: IcebergVersion, change: SnapshotChange, point: str
     ) -> IcebergVersion | None:
         """Commits a change on top of a version, and passes a failpoint: the version after it; None
         where somebody else has committed meanwhile."""
         if not commit_snapshot(version.table, version.parts, change):
             return None
-        failpoint(place)
+        failpoint(point)
         return self._read_after(version)
 
     def _read_after(self, version: IcebergVersion) -> IcebergVersion:

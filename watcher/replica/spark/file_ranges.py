@@ -65,12 +65,12 @@ def choose_size(files: Collection[F], chosen: Sequence[F], budget: float) -> int
     of them are not more than the budget. A file that is the only one in its partition stays."""
     sizes = sorted(file.size for file in chosen)
 
-    def cost(place: int) -> int:
+    def cost(index: int) -> int:
         together: dict[Hashable, list[int]] = defaultdict(list)
         for file in files:
-            if file.size <= sizes[place]:
+            if file.size <= sizes[index]:
                 together[file.partition].append(file.size)
         return sum(sum(each) for each in together.values() if len(each) > 1)
 
-    place = bisect_right(range(len(sizes)), budget, key=cost) - 1
-    return sizes[max(place, 1)] + 1
+    index = bisect_right(range(len(sizes)), budget, key=cost) - 1
+    return sizes[max(index, 1)] + 1

@@ -34,7 +34,7 @@ WRITE_SETTINGS = {
 }
 SMALL_ROWS = 100_000
 SMALL_FILES_MAX = 32
-PLACE = "$place"
+FILE_PATH = "$file_path"
 
 
 class SparkParquetCopy(ParquetCopy):
@@ -111,11 +111,11 @@ class SparkParquetCopy(ParquetCopy):
         names = [f.col(SPARK.quote(name)) for name in key]
         stored = self._read_files(version.files, version.schema)
         # The table may have a column of this name, too.
-        place = stored.metadataColumn("_metadata").getField("file_path").alias(PLACE)
-        there = stored.select(*names, place).alias(TARGET)
+        path = stored.metadataColumn("_metadata").getField("file_path").alias(FILE_PATH)
+        there = stored.select(*names, path).alias(TARGET)
         changed = rows.select(*names).alias(SOURCE)
         same = f.expr(SPARK.match_keys(key))
-        found = there.join(changed, same, "left_semi").select(PLACE).distinct()
+        found = there.join(changed, same, "left_semi").select(FILE_PATH).distinct()
         replaced = {find_path(row[0]) for row in found.collect()}
         small = {each.path for each in version.files if each.rows < SMALL_ROWS}
         return replaced | (small if len(small) > SMALL_FILES_MAX else set())

@@ -282,7 +282,7 @@ class ReadObject(io.RawIOBase):
         self._store = store
         self._path = path
         self._size = size
-        self._place = 0
+        self._position = 0
 
     def readable(self) -> bool:
         return True
@@ -291,21 +291,21 @@ class ReadObject(io.RawIOBase):
         return True
 
     def tell(self) -> int:
-        return self._place
+        return self._position
 
     def seek(self, offset: int, whence: int = io.SEEK_SET) -> int:
-        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._place, io.SEEK_END: self._size}
-        self._place = starts[whence] + offset
-        return self._place
+        starts = {io.SEEK_SET: 0, io.SEEK_CUR: self._position, io.SEEK_END: self._size}
+        self._position = starts[whence] + offset
+        return self._position
 
     def read(self, size: int = -1) -> bytes:
-        left = max(self._size - self._place, 0)
+        left = max(self._size - self._position, 0)
         length = left if size is None or size < 0 else min(size, left)
         if not length:
             return b""
         with as_system_error(self._path):
-            found = self._store.get_range(to_key(self._path), start=self._place, length=length)
-        self._place += length
+            found = self._store.get_range(to_key(self._path), start=self._position, length=length)
+        self._position += length
         return bytes(found)
 
 

@@ -177,14 +177,14 @@ class PostgreSqlText(CanonicalText):
 
     sql = POSTGRESQL
     byte_length = "OCTET_LENGTH"
-    place = '"the place"'
+    index = '"the index"'
     """A name that hides no column."""
 
     def render_elements(self, value: str, element: ComparedColumn) -> str:
         """As ``CanonicalText.render_elements``."""
-        part = self.render_part(f"{value}[{self.place}]", element)
-        source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS {self.place}"
-        parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY {self.place})"  # noqa: S608 (our own text)
+        part = self.render_part(f"{value}[{self.index}]", element)
+        source = f"GENERATE_SERIES(1, ARRAY_LENGTH({value}, 1)) AS {self.index}"
+        parts = f"ARRAY(SELECT {part} FROM {source} ORDER BY {self.index})"  # noqa: S608 (our own text)
         return f"COALESCE(ARRAY_TO_STRING({parts}, ''), '')"
 
     def render_nanoseconds(self, value: str) -> str:

@@ -157,7 +157,7 @@ class Compactor(Generic[F, M]):
         gone = self._find_gone(version, rewrite)
         if gone is None:
             return None
-        after = self._table.replace_files(rewrite, rewrite.place(gone))
+        after = self._table.replace_files(rewrite, rewrite.map_rows(gone))
         if after is not None:
             self._table.live.settle_staged(after)
         return after

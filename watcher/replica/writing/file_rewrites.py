@@ -116,7 +116,7 @@ class FileRewrite(Generic[F, M]):
         """Removes what was written, which no version has."""
         self._new.abandon()
 
-    def place(self, rows: Mapping[str, BitMap]) -> Mapping[str, BitMap]:
+    def map_rows(self, rows: Mapping[str, BitMap]) -> Mapping[str, BitMap]:
         """Where rows of the old files are in the new ones; those that were gone before are not."""
         parts = [np.empty(0, np.int64)]
         for source in self.sources:
@@ -125,14 +125,14 @@ class FileRewrite(Generic[F, M]):
         numbers = np.concatenate(parts)
         if self._orders:
             order = np.concatenate(self._orders)
-            places = np.empty_like(order)
-            places[order] = np.arange(len(order))
-            numbers = places[numbers]
-        placed = {}
+            positions = np.empty_like(order)
+            positions[order] = np.arange(len(order))
+            numbers = positions[numbers]
+        moved = {}
         for new in self.new:
             inside = numbers[(numbers >= new.start) & (numbers < new.start + new.rows)]
-            placed[new.path] = BitMap((inside - new.start).astype(np.uint32))
-        return placed
+            moved[new.path] = BitMap((inside - new.start).astype(np.uint32))
+        return moved
 
     def _iterate_kept(self) -> Iterator[pa.RecordBatch]:
         """The rows that are there."""

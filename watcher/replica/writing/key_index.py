@@ -170,7 +170,7 @@ class KeyIndex(Generic[M]):
         self.files[path] = replace(self.files[path], vector=vector)
 
     def find(self, hashes: tuple[Words, Words]) -> tuple[NDArray[np.int64], Entries]:
-        """The entries of keys, and for each the place of its key in ``hashes``. Rows that are gone
+        """The entries of keys, and for each the index of its key in ``hashes``. Rows that are gone
         may be among them; files that are not in ``files`` are not."""
         order = np.argsort(hashes[0])
         first, second = hashes[0][order], hashes[1][order]

@@ -71,7 +71,7 @@ class LiveRows(Generic[F, M]):
         return hash_keys(keys, self._require().points)
 
     def find(self, hashes: tuple[Words, Words]) -> tuple[NDArray[np.int64], Entries]:
-        """The rows of keys that are there, and for each the place of its key in ``hashes``."""
+        """The rows of keys that are there, and for each the index of its key in ``hashes``."""
         index = self._require()
         paths = index.list_paths()
         keys, found = index.find(hashes)

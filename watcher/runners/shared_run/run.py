@@ -12,9 +12,8 @@ from functools import partial
 from spanner_schema.model.schema import Schema
 from watcher.consumers.divisions import Beginning, Divisions
 from watcher.consumers.holding import RENEWALS_PER_LEASE
-from watcher.consumers.members import Members
+from watcher.consumers.members import Members, count_share, plan_shift
 from watcher.consumers.positions import SpannerPositions
-from watcher.consumers.sharing import count_share, plan_shift
 from watcher.model.errors import ConfigurationError, NotStartedError
 from watcher.model.log_events.running import MEMBER_NOT_REMOVED, MEMBERS_UNKNOWN
 from watcher.overview.page.service import WatcherPage
