@@ -54,7 +54,9 @@ def test_a_plan_tells_of_copies_by_spark(
     with pytest.raises(ConfigurationError, match="mode = 'latest'"):
         plan(singers, tmp_path, lake_format, mode="history")
     change_schema(singers, "ALTER TABLE Singers ADD COLUMN Kind INT64 DEFAULT (5)")
-    assert plan(singers, tmp_path, lake_format).action == "load"
+    reason = f"{version}, with new columns: More, Kind"
+    reason += ", whose constants are written into its files: Kind"
+    assert plan(singers, tmp_path, lake_format) == TablePlan("Singers", "merge", reason)
 
 
 def test_a_plan_tells_how_far_a_load_by_spark_is(

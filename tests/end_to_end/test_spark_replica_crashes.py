@@ -7,7 +7,12 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from fixtures.changing_schemas import STREAM_DDL, watchable_ddl, write_everywhere
+from fixtures.changing_schemas import (
+    STREAM_DDL,
+    change_schema,
+    watchable_ddl,
+    write_everywhere,
+)
 from fixtures.consumers import expire_lease
 from fixtures.pace import allow
 from fixtures.replicas import (
@@ -42,7 +47,9 @@ TABLES = ("A", "B")
 TABLE, LAST_TABLE, CUT = "after-replica-table", "after-replica-tables", "after-replica-cut"
 CHUNK, PROGRESS = "after-spark-chunk", "after-load-progress"
 FILES = "after-replica-files"
-"""Parquet only: its files are there, and the version that lists them is not."""
+"""In Parquet its files are there, and the version that lists them is not. Where columns change, the
+table has the new ones, and rows have no values in them."""
+COLUMNS = "after-replica-columns"
 CRASHES = [
     *((DELTA, place, None) for place in (TABLE, LAST_TABLE, CUT)),
     (DELTA, TABLE, "S"),
@@ -93,6 +100,42 @@ def test_a_replica_is_exact_after_a_kill_at_any_place(
     assert versions_of(lake, "A") == versions_of(lake, "B") != rows
     for name in TABLES:
         assert list_kinds(lake, name) == ["merge", "load"]
+
+
+@pytest.mark.parametrize(("format_", "dropped"), [(DELTA, "keep"), (ICEBERG, "drop")])
+def test_columns_change_after_kills(
+    request: pytest.FixtureRequest, database: Database, tmp_path: Path, format_: str, dropped: str
+) -> None:
+    """Before new columns have values, and before the rows of the window are merged; no run loads
+    the table, and cuts of before stay as they are."""
+    session = require_format(request, format_)
+    config, lake = write_config(tmp_path / "job.toml", session, format_), tmp_path / "lake"
+    flags = ("--dropped-columns", dropped)
+    change_schema(database, "ALTER TABLE A ADD COLUMN Name STRING(MAX) DEFAULT ('old')")
+    write_everywhere(database, TABLES, 1)
+    assert run_replicate(database, config, ["A"], *flags) == 0
+    before, rows = last_cut(lake), versions_of(lake, "A")
+    change_schema(
+        database,
+        "ALTER TABLE A DROP COLUMN Name",
+        "ALTER TABLE A ADD COLUMN Five INT64 DEFAULT (5)",
+        "ALTER TABLE A ADD COLUMN Twice INT64 AS (Version * 2) STORED",
+    )
+    write_everywhere(database, TABLES, 2)
+    for place in (FILES, COLUMNS):
+        killed = run_replicate(database, config, ["A"], *flags, place=place)
+        assert killed == -signal.SIGKILL, place
+        assert last_cut(lake).end == before.end
+        assert_equal(database, lake, before)
+        assert versions_of(lake, "A") == rows
+    assert run_replicate(database, config, ["A"], *flags) == 0
+    assert_equal(database, lake)
+    assert {(row["Five"], row["Twice"] == 2 * row["Version"]) for row in read_rows(lake, "A")} == {
+        (5, True)
+    }
+    assert ("Name" in read_rows(lake, "A")[0]) == (dropped == "keep")
+    kinds = list_marks(lake) if format_ == DELTA else list_kinds(lake, "A")
+    assert kinds.count("load") == 1, kinds
 
 
 @pytest.mark.parametrize("format_", [DELTA, ICEBERG])

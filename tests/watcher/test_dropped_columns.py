@@ -25,7 +25,7 @@ from fixtures.replicas import (
 from fixtures.server import CreateDatabase
 from google.cloud.spanner_v1.database import Database
 
-from watcher.replica.delta.snapshot import GONE
+from watcher.replica.delta.log import GONE
 from watcher.replica.reading import as_of
 from watcher.spanner.timestamps import format_timestamp
 

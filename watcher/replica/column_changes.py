@@ -10,7 +10,7 @@ from watcher.captures.poll import PollCapture
 from watcher.model.errors import VersionExpiredError
 from watcher.model.log_events.copies import COLUMNS_NOT_READ
 from watcher.process.failpoints import failpoint
-from watcher.replica.copies import EvolvingCopy, NewColumns, StoredCopy, find_stamp
+from watcher.replica.copies import NewColumns, StoredCopy, find_stamp
 from watcher.replica.cut_writer import CutWriter
 from watcher.replica.known_copies import KnownCopies
 from watcher.replica.new_columns import (
@@ -18,9 +18,8 @@ from watcher.replica.new_columns import (
     TooManyValuesError,
     find_rule,
     plan_columns,
-    read_new_values,
 )
-from watcher.replica.replica_window import ReplicaWindow
+from watcher.replica.replica_window import ReplicaWindow, WindowRows
 from watcher.replica.rows import copy_schema
 from watcher.replica.target import ReplicaTarget
 
@@ -56,29 +55,24 @@ class ColumnChanges(Generic[Copy]):
         }
         return {name: plan for name, plan in plans.items() if plan is not None}
 
-    def widen(self, window: ReplicaWindow, name: str, merged: bool) -> None:
-        """Gives a copy the columns of its table; a copy that cannot have them is loaded.
-        ``merged``: the window has rows of the table."""
+    def widen(self, window: ReplicaWindow, name: str, rows: WindowRows[Copy]) -> None:
+        """Gives a copy the columns of its table; a copy that cannot have them is loaded."""
         capture, plan = window.captures[name], window.widened[name]
         before, copy = self._known.states[name], self._known.open(name)
         # A window that comes again, and ends earlier, would have values that are newer.
         if plan.scanned and not self._cuts.note_read_at(window.end):
             window.load_whole(name)
             return
-        try:
-            values = read_new_values(capture, plan, window.end)
-        except (VersionExpiredError, TooManyValuesError) as error:
-            COLUMNS_NOT_READ.log(LOG, table=name, error=error)
-            window.load_whole(name)
-            return
         schema = copy_schema(capture, find_stamp(before.schema.names))
         keep = self._target.dropped == "keep"
-        filled = values if plan.has_values else None
-        columns = NewColumns(schema, window.end, merged, filled, keep)
-        state = copy.change_columns(columns) if isinstance(copy, EvolvingCopy) else None
+        columns = NewColumns(schema, window.end, name in rows.changed, keep_dropped=keep)
+        try:
+            state = rows.change_columns(copy, capture, plan, columns)
+        except (VersionExpiredError, TooManyValuesError) as error:
+            COLUMNS_NOT_READ.log(LOG, table=name, error=error)
+            state = None
         if state is None:
             window.load_whole(name)
             return
-        window.values[name] = values
         self._known.adopt(name, before.version, state)
         failpoint("after-replica-columns")

@@ -112,7 +112,7 @@ class ReplicaWriter(Generic[Copy]):
         for name in window.captures:
             if name in window.widened and name not in window.loads:
                 self._check()
-                self._columns.widen(window, name, name in rows.changed)
+                self._columns.widen(window, name, rows)
             if name in rows.changed and name not in window.loads:
                 self._merge(window, name, rows)
         for name in self._list_loads(window):

@@ -23,6 +23,7 @@ from watcher.replica.writing.compaction import CompactionPolicy
 
 ICEBERG, PARQUET = "iceberg", "parquet"
 EXTENSIONS = "spark.sql.extensions"
+NO_DROPPED = "copies in Parquet are loaded again when a column is dropped"
 
 
 @dataclass(frozen=True, slots=True)

@@ -30,11 +30,6 @@ def find_rule(copy: StoredCopy) -> TakesColumns | None:
     return copy.takes_columns if isinstance(copy, EvolvingCopy) else None
 
 
-def takes_nulls(added: Sequence[str], gone: Sequence[str], with_values: bool) -> bool:  # noqa: ARG001 (no file has them)
-    """What Spark can do to a loaded copy: new columns that are NULL in the rows that are there."""
-    return not gone and not with_values
-
-
 @dataclass(frozen=True, slots=True)
 class ColumnPlan:
     """How a copy follows a table whose columns have changed. ``added`` are the columns that it
@@ -44,11 +39,6 @@ class ColumnPlan:
     added: frozenset[str] = frozenset()
     constants: Mapping[str, pa.Scalar] = field(default_factory=dict)
     scanned: tuple[str, ...] = ()
-
-    @property
-    def nulls(self) -> frozenset[str]:
-        """The new columns that are NULL in the rows that the copy has."""
-        return self.added - self.constants.keys() - frozenset(self.scanned)
 
     @property
     def has_values(self) -> bool:
@@ -125,15 +115,18 @@ def read_new_values(capture: PollCapture, plan: ColumnPlan, end: int) -> FilledC
 
 def scan_columns(capture: PollCapture, names: Sequence[str], at: int) -> KeyedValues:
     """The values of some columns at a timestamp, by the keys of their rows."""
-    key = capture.table.primary_key
-    kept = capture.table.keep_columns({*key, *names})
-    table = replace(kept, change_sets=None, row_filter=None, masks=())
-    narrow = KeyRangeCapture(replace(capture, table=table, stamps=()))
-    values = KeyedValues(copy_types(capture, key), copy_types(capture, names))
-    for rows, _, _ in narrow.read_after(at, None, 0):
+    values = KeyedValues(copy_types(capture, capture.table.primary_key), copy_types(capture, names))
+    for rows, _, _ in narrow_capture(capture, names).read_after(at, None, 0):
         values.add(rows.batch)
     values.finish()
     return values
+
+
+def narrow_capture(capture: PollCapture, names: Sequence[str]) -> KeyRangeCapture:
+    """Reads some columns of all rows, with the primary key."""
+    kept = capture.table.keep_columns({*capture.table.primary_key, *names})
+    table = replace(kept, change_sets=None, row_filter=None, masks=())
+    return KeyRangeCapture(replace(capture, table=table, stamps=()))
 
 
 def copy_types(capture: PollCapture, names: Sequence[str]) -> pa.Schema:

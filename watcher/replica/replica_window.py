@@ -9,10 +9,10 @@ from typing import Protocol, TypeVar
 
 from watcher.captures.poll import PollCapture
 from watcher.model.log_events.copies import COPY_RELOADED
-from watcher.replica.copies import CopyState, StoredCopy
+from watcher.replica.copies import CopyState, NewColumns, StoredCopy
 from watcher.replica.cuts.cut import Cut
 from watcher.replica.loads import LoadProgress
-from watcher.replica.new_columns import ColumnPlan, FilledColumns
+from watcher.replica.new_columns import ColumnPlan
 
 LOG = logging.getLogger("watcher.replica")
 Written_contra = TypeVar("Written_contra", bound=StoredCopy, contravariant=True)
@@ -63,8 +63,6 @@ class ReplicaWindow:
     """Not before the last cut: a table that joins late has windows of its own before that."""
     widened: Mapping[str, ColumnPlan] = field(default_factory=dict)
     """Tables whose copies get new columns, and are not loaded."""
-    values: dict[str, FilledColumns] = field(default_factory=dict)
-    """What the rows of these tables have in them that changed before they got the columns."""
     loaded: dict[str, int] = field(default_factory=dict)
     merged: dict[str, int] = field(default_factory=dict)
     waiting: list[str] = field(default_factory=list)
@@ -77,11 +75,6 @@ class ReplicaWindow:
         if plan is None or self.captures[name].table.gaps:
             return frozenset()
         return plan.added
-
-    def find_nulls(self, name: str) -> frozenset[str]:
-        """Those that are NULL in rows that changed before."""
-        plan = self.widened.get(name)
-        return frozenset() if plan is None else self.find_added(name) & plan.nulls
 
     def load_whole(self, name: str) -> None:
         """A table is loaded at the window's end, because changes in the window were made in another
@@ -114,6 +107,14 @@ class WindowRows(Protocol[Written_contra]):
         ``progress`` adds what comes after that. Returns the copy's state, which says whether there
         is more, and how many rows. Raises VersionExpiredError, with nothing changed, where nothing
         can be read then."""
+        ...
+
+    def change_columns(
+        self, copy: Written_contra, capture: PollCapture, plan: ColumnPlan, columns: NewColumns
+    ) -> CopyState | None:
+        """As ``EvolvingCopy.change_columns``, with the values that new columns have at the window's
+        end, also in rows of the window that lack them. None, too, where the format's columns cannot
+        change. Raises VersionExpiredError and TooManyValuesError, with nothing changed."""
         ...
 
     def merge(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from dataclasses import field as member
 
 import numpy as np
@@ -15,12 +15,20 @@ from watcher.captures.changes import iterate_changes
 from watcher.captures.poll import PollCapture
 from watcher.model.change import Change
 from watcher.replica.commits import ReplicaWriter
-from watcher.replica.copies import STAMP_COLUMN, CopyState, TableCopy, find_stamp, is_dropped
+from watcher.replica.copies import (
+    STAMP_COLUMN,
+    CopyState,
+    EvolvingCopy,
+    NewColumns,
+    TableCopy,
+    find_stamp,
+    is_dropped,
+)
 from watcher.replica.cuts.modes import LATEST, Mode
 from watcher.replica.keys.order import KeyOrder
 from watcher.replica.keys.ranges import NOWHERE, KeyInterval, RangeIndex
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit, LoadBudget, LoadProgress
-from watcher.replica.new_columns import FilledColumns
+from watcher.replica.new_columns import ColumnPlan, FilledColumns, read_new_values
 from watcher.replica.replica_window import CutReport, ReplicaWindow
 from watcher.replica.rows import (
     arrange_changes,
@@ -47,7 +55,7 @@ class HeldRows:
     budget: LoadBudget
     mode: Mode = LATEST
     watch: WatchLoad | None = None
-    values: Mapping[str, FilledColumns] = member(default_factory=dict)
+    values: dict[str, FilledColumns] = member(default_factory=dict)
     """What rows have in columns that their table got after they had changed."""
     tables: dict[str, list[Held]] = member(default_factory=lambda: defaultdict(list))
 
@@ -75,6 +83,15 @@ class HeldRows:
         """As ``WindowRows.load``: reads the table in this process."""
         chunk = TableChunk(capture, end, progress, self.budget, self.check, self.watch)
         return copy.load_chunk(copy_schema(capture), chunk, end), chunk.rows
+
+    def change_columns(
+        self, copy: TableCopy, capture: PollCapture, plan: ColumnPlan, columns: NewColumns
+    ) -> CopyState | None:
+        """As ``WindowRows.change_columns``."""
+        if not isinstance(copy, EvolvingCopy):
+            return None
+        values = self.values[capture.table.name] = read_new_values(capture, plan, columns.end)
+        return copy.change_columns(replace(columns, values=values if plan.has_values else None))
 
     def merge(
         self, copy: TableCopy, capture: PollCapture, end: int, before: CopyState
@@ -142,7 +159,7 @@ class ReplicaSink:
         """As ``WindowSink.begin_window``."""
         budget = LoadBudget(self._limit, measure_lag(captures, end), self._is_stopping)
         self._window = self._writer.begin(end, starts, captures)
-        self._rows = HeldRows(self._check, budget, self._mode, self._watch, self._window.values)
+        self._rows = HeldRows(self._check, budget, self._mode, self._watch)
 
     def write(self, rows: Changed) -> None:
         """As ``Sink.write``. Holds the window, which ``max_rows`` bounds."""

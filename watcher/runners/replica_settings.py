@@ -10,6 +10,7 @@ from pydantic import TypeAdapter, ValidationError
 
 from watcher.captures.poll import PollCapture
 from watcher.model.errors import ConfigurationError
+from watcher.replica.copies import Dropped
 from watcher.replica.cuts.modes import HISTORY, LATEST, Mode
 from watcher.replica.layout import Layout, Layouts, check_tables, find_layout
 from watcher.replica.row_versions import extend_schema
@@ -48,6 +49,12 @@ MISSED_VERSIONS = (
 def list_caveats(mode: Mode, streamed: bool) -> tuple[str, ...]:
     """What copies lack because of how changes are captured, clauses for people."""
     return () if mode != HISTORY or streamed else (MISSED_VERSIONS,)
+
+
+def choose_dropped(mode: Mode, asked: Dropped) -> Dropped:
+    """What becomes of columns that are dropped. In other modes they stay: without them a copy would
+    have to be loaded."""
+    return asked if mode == LATEST else "keep"
 
 
 LAYOUTS: TypeAdapter[dict[str, Layout]] = TypeAdapter(dict[str, Layout])

@@ -21,7 +21,7 @@ from watcher.replica.cuts.views import View
 from watcher.replica.formats import PARQUET, open_copies, open_own_copies, tie_folder
 from watcher.replica.layout import Layouts
 from watcher.replica.loads import ChunkLimit
-from watcher.replica.new_columns import ColumnPlan, find_rule, plan_columns, takes_nulls
+from watcher.replica.new_columns import ColumnPlan, find_rule, plan_columns
 from watcher.replica.replaced_copies import find_replaced_copies, list_known, list_waiting
 from watcher.replica.replica_window import CutReport
 from watcher.replica.rows import compare_columns, has_copy_columns
@@ -34,6 +34,7 @@ from watcher.runners.compaction_runs import make_policy, run_compaction
 from watcher.runners.folders import prepare_folders
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import (
+    choose_dropped,
     fit_layouts,
     list_caveats,
     name_consumer,
@@ -120,11 +121,7 @@ class Replicator:
 
     @property
     def _dropped(self) -> Dropped:
-        """What becomes of columns that are dropped. In other modes they stay: without them a copy
-        would have to be loaded."""
-        if self._replica.engine == "spark":
-            return "load"
-        return self._replica.dropped_columns if self._replica.mode == LATEST_ROWS else "keep"
+        return choose_dropped(self._replica.mode, self._replica.dropped_columns)
 
     def _make_deleted(self) -> DeletedKeys | None:
         if self._replica.deletes == "none":
@@ -269,8 +266,10 @@ class Replicator:
         end = capture.queries.fetch_read_timestamp()
         takes = find_rule(copy)
         if self._replica.engine == "spark":
-            chunked = self._replica.format != PARQUET and state.progress is None
-            takes = takes_nulls if chunked else None
+            latest = self._replica.mode == LATEST_ROWS
+            takes = takes or (lambda _added, _gone, with_values: latest or not with_values)
+            if self._replica.format == PARQUET or state.progress is not None:
+                takes = None
         return plan_columns(takes, capture, state, start, end, self._dropped)
 
 

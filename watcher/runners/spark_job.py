@@ -198,6 +198,7 @@ def make_request(
         deleted=list_deleted(config.table),
         keep_seconds=replica.keep_cuts,
         mode=replica.mode,
+        dropped_columns=replica.dropped_columns,
         merge=replica.merge,
         load_seconds=replica.load_seconds,
         load_rows=replica.load_rows or 0,

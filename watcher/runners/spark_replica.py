@@ -104,11 +104,11 @@ class SparkReplica:
             captures = self._resolve_captures(window)
             writing = self._writer.begin(window.end, window.starts, captures)
             for name in columns.keys() & captures.keys() - writing.loads.keys():
-                if not fit_copy(columns[name], captures[name], writing.find_nulls(name)):
+                if not fit_copy(columns[name], captures[name], writing.find_added(name)):
                     writing.load_whole(name)
             budget = self._make_budget(captures, window.end)
             settings = self._settings
-            held = (settings.source, settings.options, batch, counts, budget, self._pace)
+            held = (settings.source, settings.options, batch, counts, columns, budget, self._pace)
             self._writer.commit(writing, FrameRows(batch.sparkSession, *held, settings.mode))
         finally:
             batch.unpersist()
@@ -141,6 +141,7 @@ class SparkReplica:
             settings.keep_seconds,
             settings.format,
             None if settings.policy is None else self._compact,
+            settings.dropped,
             deleted=self._make_deleted(),
             mode=settings.mode,
             caveats=list_caveats(settings.mode, settings.source.streamed),

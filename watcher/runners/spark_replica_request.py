@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Literal
+from typing import Literal, get_args
 
 from watcher.model.errors import ConfigurationError
-from watcher.replica.copies import Merging
+from watcher.process.extras import require_extras
+from watcher.replica.copies import Dropped, Merging
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import PARQUET, check_feed, find_format, split_copies
+from watcher.replica.formats import NO_DROPPED, PARQUET, check_feed, find_format, split_copies
 from watcher.replica.frame_copies import make_spark_path
 from watcher.replica.layout import Layout, Layouts
 from watcher.replica.loads import CHUNK_LIMIT, ChunkLimit
@@ -24,6 +25,7 @@ from watcher.replica.writing.compaction import (
 from watcher.runners.compaction_runs import make_policy
 from watcher.runners.metrics import Metrics
 from watcher.runners.replica_settings import (
+    choose_dropped,
     name_consumer,
     parse_layouts,
 )
@@ -50,6 +52,7 @@ class SparkReplicaSettings:
     starts of two micro-batches; None runs up to now, and ends. ``policy``: how copies are
     compacted; None: not here. ``metrics``: what is counted. ``mode``: what copies keep.
     ``compare_seconds``: how often keys are compared, to find deleted rows; None: never.
+    ``dropped``: what becomes of columns that are dropped.
     """
 
     options: Mapping[str, str]
@@ -66,6 +69,7 @@ class SparkReplicaSettings:
     metrics: Metrics | None = None
     mode: Mode = LATEST
     compare_seconds: float | None = None
+    dropped: Dropped = "load"
 
     @property
     def format(self) -> str:
@@ -95,7 +99,8 @@ class ReplicaRequest:
     ``CATALOG.SCHEMA`` whose tables copies in Delta are to be. ``deletes``: ``compare`` removes rows
     of polled tables whose keys Spanner does not have any more; keys are compared at the start, and
     then every ``compare_keys`` seconds. ``change_feed``: copies in Delta have the change data
-    feed."""
+    feed. ``dropped_columns``: what becomes of columns that are dropped, ``load``, ``keep`` or
+    ``drop``."""
 
     database: str
     tables: Sequence[str]
@@ -126,6 +131,7 @@ class ReplicaRequest:
     deletes: Literal["none", "compare"] = "none"
     compare_keys: float = 3_600.0
     change_feed: bool = False
+    dropped_columns: Dropped = "load"
 
     @property
     def copies(self) -> CopiesDestination:
@@ -159,6 +165,7 @@ class ReplicaRequest:
         self._check_deletes(copies.format)
         if self.change_feed:
             check_feed(copies.format, self.mode, self.merge)
+        self._check_dropped(copies.format)
         settings = SparkReplicaSettings(
             self._make_options(),
             copies,
@@ -174,6 +181,7 @@ class ReplicaRequest:
             self.metrics,
             self.mode,
             self.compare_keys if self.deletes == "compare" else None,
+            choose_dropped(self.mode, self.dropped_columns),
         )
         _ = settings.source
         return settings
@@ -192,6 +200,20 @@ class ReplicaRequest:
                 "deletes = 'compare' is for copies in Delta and Iceberg: remove it, or use another"
                 " format"
             )
+
+    def _check_dropped(self, format_: str) -> None:
+        asked, advice = self.dropped_columns, "remove dropped_columns"
+        if asked not in get_args(Dropped):
+            choices = ", ".join(get_args(Dropped))
+            raise ConfigurationError(f"invalid dropped_columns '{asked}': use one of {choices}")
+        if asked == "drop" and self.mode != LATEST:
+            raise ConfigurationError(
+                f"mode = '{self.mode}' keeps columns that are dropped: {advice}"
+            )
+        if asked != "load" and format_ == PARQUET:
+            raise ConfigurationError(f"{NO_DROPPED}: {advice}, or use another format")
+        if asked != "load" and format_ == DELTA:
+            require_extras(DELTA)
 
     def _make_options(self) -> dict[str, str]:
         options = {

@@ -15,7 +15,7 @@ from watcher.model.errors import ConfigurationError
 from watcher.replica.copies import COPY_ON_WRITE, Dropped
 from watcher.replica.cuts.cut import DELTA
 from watcher.replica.cuts.modes import LATEST, Mode
-from watcher.replica.formats import FORMATS, PARQUET, check_feed, check_merging
+from watcher.replica.formats import FORMATS, NO_DROPPED, PARQUET, check_feed, check_merging
 from watcher.replica.layout import Layout
 from watcher.replica.writing.compaction import DEFAULT_POLICY, CompactionSwitch
 from watcher.settings.destination_grammar import (
@@ -222,11 +222,8 @@ class ReplicaConfig(Section):
     def _check_engine(self) -> ReplicaConfig:
         if self.engine != "spark":
             self._check_own()
-        if self.engine == "spark" and "dropped_columns" in self.model_fields_set:
-            raise ValueError(
-                "'dropped_columns' is not for engine = 'spark', which loads a table again whose"
-                " columns have changed: remove one of them"
-            )
+        if self.format == PARQUET and "dropped_columns" in self.model_fields_set:
+            raise ValueError(f"{NO_DROPPED}: remove dropped_columns, or use another format")
         if self.deletes == "compare" and self.format == PARQUET:
             raise ValueError(
                 "deletes = 'compare' is for copies in Delta and Iceberg: remove it, or use another"

@@ -19,9 +19,10 @@ from watcher.process.failpoints import failpoint
 from watcher.replica.copies import DROPPED, NewColumns, NewValues
 from watcher.replica.cuts.modes import LATEST, OWN_COLUMNS, find_mode
 from watcher.replica.delta.features import list_obstacles
+from watcher.replica.delta.log import GONE, list_gone
 from watcher.replica.delta.merge_on_read import VectorTable
 from watcher.replica.delta.replacement import rewrite_files
-from watcher.replica.delta.snapshot import GONE, Action, Snapshot, list_gone
+from watcher.replica.delta.snapshot import Action, Snapshot
 from watcher.replica.writing.statistics import COMPACT
 
 Field = dict[str, Any]

@@ -22,6 +22,9 @@ LOAD = "load"
 LOADED = "loaded"
 """When the copy was loaded: its history begins there. The name of a transaction; Spark's commits,
 which have one, each say it of themselves."""
+GONE = "spanner-watcher.goneColumns"
+"""The property of a table that lists columns which have left its schema, and which its files may
+have."""
 Actions = Sequence[Mapping[str, Any]]
 
 
@@ -158,6 +161,11 @@ def describe_change(actions: Actions) -> str:
     if any("metaData" in action for action in actions) and operation not in HARMLESS:
         return f"{operation} has changed the columns"
     return ""
+
+
+def list_gone(properties: Mapping[str, str]) -> list[str]:
+    """The columns that have left the schema of a table with these properties without a load."""
+    return list(json.loads(properties.get(GONE, "[]")))
 
 
 HARMLESS = ("CREATE TABLE", "SET TBLPROPERTIES", "UNSET TBLPROPERTIES", "UPGRADE PROTOCOL")

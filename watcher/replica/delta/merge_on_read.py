@@ -34,11 +34,11 @@ from watcher.replica.delta.change_feed import enable_feed, write_changes
 from watcher.replica.delta.deletion_vectors import VectorDescriptor, VectorFile
 from watcher.replica.delta.features import NEW, OLD, PROPERTY, allows_vectors, enable_vectors
 from watcher.replica.delta.files import TableFiles
+from watcher.replica.delta.log import GONE, name_entry
 from watcher.replica.delta.log import LOG as LOG_FOLDER
-from watcher.replica.delta.log import name_entry
 from watcher.replica.delta.new_rows import add_new, write_rows
 from watcher.replica.delta.partitions import make_arrangement
-from watcher.replica.delta.snapshot import GONE, Action, LiveFile, Snapshot, SnapshotReader
+from watcher.replica.delta.snapshot import Action, LiveFile, Snapshot, SnapshotReader
 from watcher.replica.layout import PLAIN, Layout, check_kept
 from watcher.replica.stores.stored_files import create_new
 from watcher.replica.writing.arranged_rows import Arrangement

@@ -7,7 +7,6 @@ state that it knows.
 
 from __future__ import annotations
 
-import json
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
@@ -41,9 +40,6 @@ STATE = ("add", "txn", "metaData", "protocol")
 MAPS = ("partitionValues", "tags", "configuration", "options")
 OBJECTS = ("deletionVector", "format")
 VECTORS = "deletionVectors"
-GONE = "spanner-watcher.goneColumns"
-"""The property of a table that lists columns which have left its schema, and which its files may
-have."""
 Action = Mapping[str, Any]
 
 
@@ -252,11 +248,6 @@ def restore(action: Action) -> dict[str, Any]:
 def is_entry(name: str) -> bool:
     """Whether a file of the log is that of a commit."""
     return name.endswith(".json") and len(name) == DIGITS + len(".json") and name[:DIGITS].isdigit()
-
-
-def list_gone(properties: Mapping[str, str]) -> list[str]:
-    """The columns that have left the schema of a table with these properties without a load."""
-    return list(json.loads(properties.get(GONE, "[]")))
 
 
 def convert_schema(table: DeltaTable) -> pa.Schema:

@@ -11,6 +11,9 @@ from watcher.replica.loads import CHUNK
 REWRITE = "replace"
 """The operation of a snapshot that has the same rows in other files."""
 LOAD = "load"
+VALUES = "values"
+"""The kind of a snapshot by Spark in which rows get values of new columns before the merge of a
+window: it has no end."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,7 +98,7 @@ def list_later(snapshots: Iterable[Ancestor], head: int | None) -> list[OutsideC
 
 def describe_outside(snapshot: Ancestor, version: int) -> list[OutsideCommit]:
     """What a snapshot has changed; nothing if it is the consumer's own, or has the same rows."""
-    if snapshot.end or snapshot.operation == REWRITE:
+    if snapshot.end or snapshot.kind == VALUES or snapshot.operation == REWRITE:
         return []
     detail = f"{snapshot.operation} by somebody else, snapshot {snapshot.id}"
     return [OutsideCommit(version, detail)]

@@ -8,13 +8,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession
 
 from watcher.model.log_events.copies import LOAD_PROGRESS_MISSING
-from watcher.replica.copies import CopyState, NewColumns, make_conflict
-from watcher.replica.cuts.modes import LATEST
+from watcher.replica.copies import CopyState, NewColumns, is_dropped, make_conflict
+from watcher.replica.cuts.modes import LATEST, find_mode
 from watcher.replica.layout import Layout, check_kept
 from watcher.replica.loads import CHUNK, CopyLoad, name_chunk
+from watcher.replica.spark.frame_values import FrameValues
 from watcher.replica.spark.frames import WHOLE, FrameChunk, FramePlace, SparkTable
 from watcher.replica.spark.kept_rows import complete_frame
 
@@ -67,8 +69,10 @@ class ChunkedTable(SparkTable):
         """Commits the rows of a chunk: the copy's state, and how many rows."""
 
     @abstractmethod
-    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
-        """Gives the copy new columns, as ``change_columns``."""
+    def _commit_columns(
+        self, before: CopyState, columns: NewColumns, values: FrameValues | None
+    ) -> CopyState:
+        """Changes the columns of the copy, as ``change_columns``."""
 
     def read_state(self) -> CopyState | None:
         """As ``StoredCopy.read_state``; none where nothing says how far its load is."""
@@ -90,20 +94,25 @@ class ChunkedTable(SparkTable):
     def takes_columns(
         self,
         added: Sequence[str],  # noqa: ARG002 (no file has them)
-        gone: Sequence[str],
+        gone: Sequence[str],  # noqa: ARG002 (formats say which cannot go)
         with_values: bool = False,
     ) -> bool:
-        """As ``EvolvingCopy.takes_columns``: new ones that are NULL, in a copy that is loaded."""
-        return not gone and not with_values and self._load.progress is None
+        """As ``EvolvingCopy.takes_columns``. What deleted rows and earlier versions would have is
+        nowhere."""
+        if self._load.progress is not None:
+            return False
+        return not with_values or find_mode(self._spark.table(self._name).columns) == LATEST
 
-    def change_columns(self, columns: NewColumns) -> CopyState | None:
-        """As ``EvolvingCopy.change_columns``."""
+    def change_columns(
+        self, columns: NewColumns, values: FrameValues | None = None
+    ) -> CopyState | None:
+        """As ``EvolvingFrameCopy.change_columns``."""
         known = self._known
         before = self.read_state()
         if before is None or known is None or before.end != known.end:
             self._known = None
             raise make_conflict(self._folder, self._consumer, columns.end)
-        self._known = self._commit_columns(before, columns)
+        self._known = self._commit_columns(before, columns, values)
         return self._known
 
     def load_frame(
@@ -129,3 +138,9 @@ class ChunkedTable(SparkTable):
         self._load.settle(chunk.progress, commit.name)
         self._known = replace(state, progress=chunk.progress)
         return self._known, count
+
+
+def list_lost(stored: pa.Schema, columns: NewColumns) -> list[str]:
+    """The columns of a copy that its table has lost since."""
+    wanted = columns.schema.names
+    return [each.name for each in stored if each.name not in wanted and not is_dropped(each)]

@@ -5,22 +5,25 @@ from __future__ import annotations
 import json
 import logging
 from collections.abc import Collection, Mapping, Sequence
+from dataclasses import replace
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, Protocol
 
 import pyarrow as pa
-from pyspark.errors import AnalysisException, PySparkException
-from pyspark.sql import DataFrame, Row, SparkSession
+from pyspark.errors import PySparkException
+from pyspark.sql import DataFrame, DataFrameWriter, Row, SparkSession
 
-from watcher.model.errors import ReplicaError
+from watcher.model.errors import CopyConflictError, ReplicaError
 from watcher.model.log_events.copies import CHANGE_FEED_ENABLED, DELETION_VECTORS_ENABLED
 from watcher.process.extras import require_extras
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
     CopyState,
     NewColumns,
     OutsideCommit,
+    is_dropped,
     make_conflict,
 )
 from watcher.replica.cuts.cut import DELTA
@@ -28,15 +31,16 @@ from watcher.replica.cuts.modes import LATEST
 from watcher.replica.cuts.stored import FORMAT
 from watcher.replica.delta.feed_columns import PROPERTY as FEED
 from watcher.replica.delta.feed_columns import check_feed_columns
-from watcher.replica.delta.log import LOAD, LOADED, DeltaLog
+from watcher.replica.delta.log import GONE, LOAD, LOADED, DeltaLog, list_gone
 from watcher.replica.delta.log import METADATA as MARK
-from watcher.replica.delta.snapshot import list_gone
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
 from watcher.replica.spark.catalog_entries import CatalogEntry
-from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
+from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable, list_lost
+from watcher.replica.spark.delta_history import DeltaHistory
 from watcher.replica.spark.delta_partitions import check_values, explain_values
+from watcher.replica.spark.frame_values import FrameValues
 from watcher.replica.spark.frames import CopyUpkeep, FramePlace, first_line
 from watcher.replica.writing.compaction import CompactionPolicy
 
@@ -49,15 +53,22 @@ ENABLED = {VECTORS: DELETION_VECTORS_ENABLED, FEED: CHANGE_FEED_ENABLED}
 """What is said where a copy that is there gets a property."""
 MERGE_BY_VECTORS = "spark.databricks.delta.merge.deletionVectors.persistent"
 METADATA = "spark.databricks.delta.commitInfo.userMetadata"
-NO_TABLE = frozenset(
-    {"DELTA_TABLE_ONLY_OPERATION", "DELTA_MISSING_DELTA_TABLE", "DELTA_PATH_DOES_NOT_EXIST"}
-)
 UPKEEP = "watcher.replica.spark.delta_upkeep:DeltaUpkeep"
 """Loaded where copies are compacted: a query that only writes them does not need its libraries."""
-MORE_COMMITS = 10
-"""How many commits of others may follow a write before it is looked up."""
-LIMITS = (20, 1000)
-"""How many commits are looked at for the newest one of this consumer; compactions are others'."""
+COLUMNS = "watcher.replica.spark.delta_columns:DeltaColumns"
+"""Loaded where columns go, for the same reason."""
+
+
+class FrameColumns(Protocol):
+    """What ``DeltaColumns`` has, which is loaded when it is used."""
+
+    def take(self, added: Sequence[str], gone: Sequence[str], with_values: bool) -> bool:
+        """As ``EvolvingCopy.takes_columns``."""
+        ...
+
+    def change(self, after: int, columns: NewColumns, described: str) -> int | None:
+        """Changes the columns in a version after one that is known."""
+        ...
 
 
 class SparkDeltaCopy(ChunkedTable):
@@ -72,6 +83,7 @@ class SparkDeltaCopy(ChunkedTable):
     ) -> None:
         path, self._path = f"{place.folder}/{table}", f"{place.location}/{table}"
         super().__init__(spark, f"delta.{SPARK.quote(self._path)}", place, layout, path)
+        self._history = DeltaHistory(spark, self._name, place.consumer)
         self._log = DeltaLog(path, self._consumer)
         self._feed = place.feed
         self._enabled: set[str] = set()
@@ -88,7 +100,7 @@ class SparkDeltaCopy(ChunkedTable):
         """The copy as it is, apart from its load."""
         if self._entry is not None:
             self._entry.check()
-        commits = self._read_history(1)
+        commits = self._history.read(1)
         if not commits:
             return None
         version = int(commits[0]["version"])
@@ -96,7 +108,7 @@ class SparkDeltaCopy(ChunkedTable):
         if self._feed:
             check_feed_columns(self._path, schema.names)
         self._settle_layout()
-        return CopyState(version, self._find_end(version), schema)
+        return CopyState(version, self._history.find_end(version), schema)
 
     def _find_mark(self, version: int) -> Mapping[str, Any] | None:
         mark = self._log.find_mark(version)
@@ -118,10 +130,8 @@ class SparkDeltaCopy(ChunkedTable):
         if self._feed and before is not None:
             self._enable({FEED})
         self._spark.conf.unset(LAST_VERSION)
-        writer = check_values(rows, names, self._path).write.format("delta")
-        writer = writer.option("txnAppId", self._application)
-        if names:
-            writer = writer.partitionBy(*names)
+        checked = check_values(rows, names, self._path)
+        writer = open_writer(checked, names, self._application)
         mark = {CHUNK: commit.name}
         self._loaded = commit.end
         if commit.first:
@@ -135,7 +145,15 @@ class SparkDeltaCopy(ChunkedTable):
         with explain_values(names, self._path):
             writer.options(txnVersion=number, userMetadata=described).save(self._path)
         state = self._check_committed(before, commit.end)
-        return state, self._count_written(state.version)
+        count = self._history.count_written(state.version)
+        return self._forget_gone(state) if commit.first and before else state, count
+
+    def _forget_gone(self, state: CopyState) -> CopyState:
+        """After a load no file has what has left the schema: in a commit that changes no rows."""
+        if GONE not in self._read_detail()["properties"]:
+            return state
+        self._spark.sql(f"ALTER TABLE {self._name} UNSET TBLPROPERTIES ('{GONE}')")
+        return replace(state, version=int(self._spark.conf.get(LAST_VERSION) or state.version))
 
     def _list_new(self) -> dict[str, str]:
         """The properties of a new table."""
@@ -146,15 +164,40 @@ class SparkDeltaCopy(ChunkedTable):
         self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
     ) -> bool:
         """As ``EvolvingCopy.takes_columns``. Files may have columns that have left the schema."""
+        if not super().takes_columns(added, gone, with_values):
+            return False
+        if gone:
+            return open_columns(self._folder).take(added, gone, with_values)
         left = {name.casefold() for name in list_gone(self._read_detail()["properties"])}
-        there = any(name.casefold() in left for name in added)
-        return not there and super().takes_columns(added, gone, with_values)
+        return not any(name.casefold() in left for name in added)
 
-    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
+    def _commit_columns(
+        self, before: CopyState, columns: NewColumns, values: FrameValues | None
+    ) -> CopyState:
+        """A commit with the columns that go, and one with new columns and their values."""
+        described = self._describe("columns", before.end, None, {})
+        filled = frozenset() if values is None else values.names
+        if list_lost(before.schema, columns):
+            kept = pa.schema([each for each in columns.schema if each.name not in filled])
+            change = replace(columns, schema=kept)
+            version = open_columns(self._folder).change(before.version, change, described)
+            if version is None or self._history.has_own_commits(before.version, version):
+                raise self._refuse(before, columns.end)
+            before = replace(before, version=version, schema=self.read_schema(version))
+            failpoint("after-replica-files")
         self._spark.conf.unset(LAST_VERSION)
-        self._add_columns(
-            columns.schema, {METADATA: self._describe("columns", before.end, None, {})}
-        )
+        if values is not None and filled:
+            dropped = [each.name for each in before.schema if is_dropped(each)]
+            rows = values.fill(self.read_frame(before.version), filled)
+            rows = rows.select(*map(SPARK.quote, (*columns.schema.names, *dropped)))
+            # Delta skips that where another instance has committed the window.
+            said = {"txnVersion": str(columns.end - 1), "userMetadata": described}
+            writer = open_writer(rows, self._layout.partition_by, self._application)
+            writer.mode("overwrite").options(**said, overwriteSchema="true").save(self._path)
+        elif set(columns.schema.names) - set(before.schema.names):
+            self._add_columns(columns.schema, {METADATA: described})
+        else:
+            return before
         return self._check_committed(before, before.end)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
@@ -251,62 +294,39 @@ class SparkDeltaCopy(ChunkedTable):
         known = before.version if before is not None else -1
         committed = self._spark.conf.get(LAST_VERSION, None)
         version = int(committed) if committed else known
-        if version == known or self._has_own_commits(known, version):
-            self._known = None
-            known_as = f"{self._path}, which was at version {known}"
-            raise make_conflict(known_as, self._consumer, end)
+        if version == known or self._history.has_own_commits(known, version):
+            raise self._refuse(before, end)
         schema = self.read_schema(version) if schema is None else schema
         self._known = CopyState(version, end, schema, self._load.progress)
         if self._entry is not None:
             self._entry.make()
         return self._known
 
-    def _has_own_commits(self, after: int, before: int) -> bool:
-        """Whether there are commits of this consumer between two versions."""
-        if before - after < 2:
-            return False
-        commits = self._read_history(before - after + MORE_COMMITS)
-        return any(after < each["version"] < before and self._read_end(each) for each in commits)
-
-    def _count_written(self, version: int) -> int:
-        """The rows that a commit has written."""
-        for commit in self._read_history(MORE_COMMITS):
-            if commit["version"] == version:
-                return int((commit["operationMetrics"] or {}).get("numOutputRows", 0))
-        return 0
-
-    def _find_end(self, version: int) -> int:
-        """The end of this consumer's newest commit; 0 if it is not among the newest commits."""
-        for limit in LIMITS:
-            for commit in self._read_history(limit):
-                if end := self._read_end(commit):
-                    return end
-            if limit > version:
-                break
-        return 0
-
-    def _read_end(self, commit: Row) -> int:
-        """The end that a commit carries; 0 for one that is not this consumer's."""
-        try:
-            values: Any = json.loads(commit["userMetadata"] or "{}")[MARK]
-        except (ValueError, KeyError, TypeError):
-            return 0
-        return int(values["end"]) if values.get("consumer") == self._consumer else 0
-
-    def _read_history(self, limit: int) -> list[Row]:
-        """The newest commits, the latest first; none where there is no table."""
-        try:
-            return self._spark.sql(f"DESCRIBE HISTORY {self._name} LIMIT {limit}").collect()
-        except AnalysisException as error:
-            if error.getCondition() in NO_TABLE:
-                return []
-            raise
+    def _refuse(self, before: CopyState | None, end: int) -> CopyConflictError:
+        """Another instance has written since a state was read."""
+        self._known = None
+        known = before.version if before is not None else -1
+        known_as = f"{self._path}, which was at version {known}"
+        return make_conflict(known_as, self._consumer, end)
 
 
 def has_hidden_name(columns: Sequence[str]) -> bool:
     """Whether a column has the name by which Delta asks Spark for the place of a row, which is
     ambiguous then: such a table cannot be merged on read by Spark."""
     return "_metadata" in {name.casefold() for name in columns}
+
+
+def open_writer(rows: DataFrame, partitions: Sequence[str], application: str) -> DataFrameWriter:
+    """Writes rows in partitions, in a transaction of an application."""
+    writer = rows.write.format("delta").option("txnAppId", application)
+    return writer.partitionBy(*partitions) if partitions else writer
+
+
+def open_columns(path: str) -> FrameColumns:
+    """Those of a copy that go, as without Spark. Raises MissingExtraError."""
+    require_extras(DELTA)
+    opened: FrameColumns = resolve_name(COLUMNS)(path)
+    return opened
 
 
 def open_upkeep(path: str, policy: CompactionPolicy) -> CopyUpkeep:

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Collection, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Protocol
+from typing import Protocol, runtime_checkable
 
 import pyarrow as pa
 from pyspark.errors import PySparkException
@@ -16,11 +16,14 @@ from pyspark.sql.pandas.types import from_arrow_type
 
 from watcher.process.spark.arrow_schemas import convert_to_arrow_schema
 from watcher.replica.copies import (
+    DROPPED,
     CompactedCopy,
     CompactionRun,
     CopyState,
+    EvolvingCopy,
     Merging,
     Needed,
+    NewColumns,
 )
 from watcher.replica.cuts.modes import COLUMNS, ENDS, LATEST, Mode, check_mode, find_mode
 from watcher.replica.layout import PLAIN, Layout, check_partitions
@@ -32,6 +35,7 @@ from watcher.replica.merge_sql import (
     render_spark_merge,
 )
 from watcher.replica.row_versions import strip_schema
+from watcher.replica.spark.frame_values import FrameValues
 from watcher.replica.spark.kept_rows import mark_deleted, merge_kept
 from watcher.replica.writing.compaction import CompactionPolicy
 
@@ -105,6 +109,18 @@ class FrameCopy(CompactedCopy, Protocol):
     def read_frame(self, version: int) -> DataFrame:
         """All rows of a version, with the columns of its mode. Raises ReplicaError where it cannot
         be read."""
+        ...
+
+
+@runtime_checkable
+class EvolvingFrameCopy(EvolvingCopy, Protocol):
+    """A ``FrameCopy`` whose columns may change without a load."""
+
+    def change_columns(
+        self, columns: NewColumns, values: FrameValues | None = None
+    ) -> CopyState | None:
+        """As ``EvolvingCopy.change_columns``; ``values``: those of new columns in the rows that the
+        copy has (None: NULL)."""
         ...
 
 
@@ -252,8 +268,13 @@ def keep_live(rows: DataFrame) -> DataFrame:
 
 
 def arrow_schema(frame: DataFrame) -> pa.Schema:
-    """The columns of a data frame as the rest of a replica knows them."""
-    return convert_to_arrow_schema(frame.schema)
+    """The columns of a data frame as the rest of a replica knows them, also that a table has lost
+    one. Iceberg has that in the column's comment."""
+    schema = convert_to_arrow_schema(frame.schema)
+    for index, (field, column) in enumerate(zip(schema, frame.schema, strict=True)):
+        if DROPPED in (*column.metadata, column.metadata.get("comment")):
+            schema = schema.set(index, field.with_metadata({DROPPED: ""}))
+    return schema
 
 
 def scan_frame(frame: DataFrame, columns: Sequence[str] | None) -> Iterator[pa.RecordBatch]:

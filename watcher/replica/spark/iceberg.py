@@ -16,6 +16,7 @@ from pyspark.sql import functions as f
 
 from watcher.model.errors import ReplicaError
 from watcher.model.log_events.copies import COPY_RENAMED
+from watcher.process.failpoints import failpoint
 from watcher.replica.copies import (
     COPY_ON_WRITE,
     MERGE_ON_READ,
@@ -26,17 +27,21 @@ from watcher.replica.copies import (
 )
 from watcher.replica.cuts.cut import CONSUMER, END, KIND, PREFIX
 from watcher.replica.cuts.modes import LATEST
-from watcher.replica.iceberg.lineage import LOAD, Ancestor, disown_stale, list_outside
+from watcher.replica.iceberg.lineage import LOAD, VALUES, Ancestor, disown_stale, list_outside
 from watcher.replica.iceberg.names import LOADED, MERGE_MODE, name_copy
 from watcher.replica.layout import Layout
 from watcher.replica.loads import CHUNK, ON
 from watcher.replica.merge_sql import SPARK
-from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable
+from watcher.replica.row_versions import strip_schema
+from watcher.replica.spark.chunked_tables import ChunkCommit, ChunkedTable, list_lost
+from watcher.replica.spark.frame_values import FrameValues
 from watcher.replica.spark.frames import (
     ROWS_VIEW,
     FramePlace,
+    arrow_schema,
     first_line,
 )
+from watcher.replica.spark.iceberg_columns import lose_columns, may_go, write_values
 from watcher.replica.spark.iceberg_layout import (
     DISTRIBUTION,
     FILE_SIZE,
@@ -155,14 +160,39 @@ class SparkIcebergCopy(ChunkedTable):
         self._is_set = False
         self._set_up(there)
 
-    def _commit_columns(self, before: CopyState, columns: NewColumns) -> CopyState:
-        """The table has them at once, and its snapshots from the next one on."""
+    def takes_columns(
+        self, added: Sequence[str], gone: Sequence[str], with_values: bool = False
+    ) -> bool:
+        """As ``EvolvingCopy.takes_columns``. New columns have IDs that no file has."""
+        if not super().takes_columns(added, gone, with_values):
+            return False
+        stated = [self._layout, self._read_layout()] if gone else []
+        return may_go(gone, stated, self._read_properties() if gone else {})
+
+    def _commit_columns(
+        self, before: CopyState, columns: NewColumns, values: FrameValues | None
+    ) -> CopyState:
+        """The table has them at once, and its snapshots from the next one on. What a query that was
+        killed has changed is not changed again."""
+        lost = list_lost(before.schema, columns)
+        lose_columns(self._spark, self._name, lost, columns.keep_dropped)
         self._add_columns(columns.schema, {})
+        failpoint("after-replica-files")
+        described = self._describe("columns", columns.end, {})
+        if values is not None:
+            # Until the merge the rows are of no window's end.
+            unfinished = self._describe(VALUES, None, {})
+            write_values(
+                self._spark, self._name, values, unfinished if columns.merged else described
+            )
         if columns.merged:
-            return replace(before, schema=columns.schema)
+            evolved = strip_schema(arrow_schema(self._spark.table(self._name)))
+            return replace(before, schema=evolved)
+        if values is not None:
+            return self._check_committed(before, columns.end, None)
         nothing = self._spark.table(self._name).limit(0)
         added = f"INSERT INTO {self._name} BY NAME SELECT * FROM {ROWS_VIEW}"  # noqa: S608 (names are quoted)
-        self._run(added, nothing, self._describe("columns", columns.end, {}))
+        self._run(added, nothing, described)
         return self._check_committed(before, columns.end, None)
 
     def merge_frame(self, rows: DataFrame, key: Sequence[str], end: int) -> CopyState:
@@ -228,26 +258,17 @@ class SparkIcebergCopy(ChunkedTable):
         return list_outside(self._read_snapshots(), after, upto)
 
     def _read_snapshots(self) -> list[Ancestor]:
-        """The snapshots of the table, as they are judged."""
-        summary = f.col("summary")
-        own = summary[CONSUMER] == f.lit(self._consumer)
-        names = (KIND, f"{PREFIX}{CHUNK}", f"{PREFIX}{ON}")
-        rows = self._spark.table(f"{self._name}.snapshots").select(
-            "snapshot_id",
-            "parent_id",
-            "operation",
-            f.coalesce(f.when(own, summary[END].cast("bigint")), f.lit(0)),
-            *(f.when(own, summary[name]) for name in names),
-        )
-        return disown_stale(Ancestor(*row) for row in rows.collect())
+        return read_snapshots(self._spark, self._name, self._consumer)
 
     def find_end(self, version: int) -> int:
         """As ``StoredCopy.find_end``: a version is the end of a window."""
         return version
 
-    def _describe(self, kind: str, end: int, mark: Mapping[str, str]) -> dict[str, str]:
-        """Settings that write the properties of a snapshot; ``mark``: what it says of a load."""
-        values = {CONSUMER: self._consumer, END: str(end), KIND: kind}
+    def _describe(self, kind: str, end: int | None, mark: Mapping[str, str]) -> dict[str, str]:
+        """Settings that write the properties of a snapshot; ``end``: None for one that is no
+        version. ``mark``: what it says of a load."""
+        values = {CONSUMER: self._consumer, KIND: kind}
+        values |= {} if end is None else {END: str(end)}
         values |= {f"{PREFIX}{name}": value for name, value in mark.items()}
         return {f"{PROPERTY}.{name}": value for name, value in values.items()}
 
@@ -305,6 +326,21 @@ class SparkIcebergCopy(ChunkedTable):
             raise make_conflict(self._name, self._consumer, end)
         self._known = CopyState(end, end, self.read_schema(end), self._load.progress)
         return self._known
+
+
+def read_snapshots(spark: SparkSession, name: str, consumer: str) -> list[Ancestor]:
+    """The snapshots of a table, as they are judged."""
+    summary = f.col("summary")
+    own = summary[CONSUMER] == f.lit(consumer)
+    names = (KIND, f"{PREFIX}{CHUNK}", f"{PREFIX}{ON}")
+    rows = spark.table(f"{name}.snapshots").select(
+        "snapshot_id",
+        "parent_id",
+        "operation",
+        f.coalesce(f.when(own, summary[END].cast("bigint")), f.lit(0)),
+        *(f.when(own, summary[name]) for name in names),
+    )
+    return disown_stale(Ancestor(*row) for row in rows.collect())
 
 
 def add_catalog(spark: SparkSession, folder: str) -> str:

@@ -6,6 +6,7 @@ A micro-batch has one row more, which says what its window is. ``watcher.replica
 from __future__ import annotations
 
 import json
+from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
 
@@ -93,13 +94,28 @@ def describe_changes(rows: StreamRows) -> pa.Array:
 
 
 def fit_copy(
-    columns: Iterable[str | None], capture: PollCapture, nulls: frozenset[str] = frozenset()
+    columns: Iterable[str | None], capture: PollCapture, added: frozenset[str] = frozenset()
 ) -> bool:
     """Whether a copy can take changes as they are: see ``watcher.replica.rows.find_lacking``.
-    ``nulls``: columns that the table has got with NULL in every row."""
-    described = [tuple(map(tuple, json.loads(each))) for each in columns if each]
-    lacking = [find_missing(each, capture.table.columns) for each in described]
-    return all(each is not None and each <= nulls for each in lacking)
+    ``added``: columns that the table has got in the window."""
+    lacking = [find_lacking(each, capture) for each in columns if each]
+    return all(each is not None and each <= added for each in lacking)
+
+
+def group_lacking(
+    columns: Iterable[str | None], capture: PollCapture
+) -> dict[frozenset[str], list[str]]:
+    """Those of these columns of changes that lack some, by what they lack."""
+    groups = defaultdict[frozenset[str], list[str]](list)
+    for each in columns:
+        if each and (lacking := find_lacking(each, capture)):
+            groups[lacking].append(each)
+    return groups
+
+
+def find_lacking(columns: str, capture: PollCapture) -> frozenset[str] | None:
+    """As ``find_missing``, of the ``columns`` of changes."""
+    return find_missing(tuple(map(tuple, json.loads(columns))), capture.table.columns)
 
 
 def make_rows(batches: list[tuple[str, pa.RecordBatch, str | None]]) -> pa.RecordBatch:
