@@ -1,9 +1,12 @@
-"""ZSTD_COMPRESS and what undoes it.
+"""ZSTD_COMPRESS and what undoes it. pyarrow is loaded at the first call: few servers need it.
 
 https://docs.cloud.google.com/spanner/docs/reference/standard-sql/compression-functions
 """
 
 from __future__ import annotations
+
+from io import BytesIO
+from pkgutil import resolve_name
 
 from emulator.errors import out_of_range
 from emulator.sql.functions.served import ServedFunctions
@@ -17,24 +20,21 @@ READ_AT_ONCE = 1 << 20
 
 def compress(value: str | bytes, level: int = LEVEL) -> bytes:
     """ZSTD_COMPRESS."""
-    import pyarrow  # noqa: PLC0415  # most servers start, and stop, without a use for it
-
     if level not in LEVELS:
         raise out_of_range(
             f"ZSTD compression level must be between {LEVELS[0]} and {LEVELS[-1]}; got {level}"
         )
     data = value.encode() if isinstance(value, str) else value
-    compressed: bytes = pyarrow.Codec("zstd", level).compress(data, asbytes=True)
+    codec = resolve_name("pyarrow:Codec")("zstd", level)
+    compressed: bytes = codec.compress(data, asbytes=True)
     return compressed
 
 
 def decompress(data: bytes, size_limit: int = SIZE_MAX) -> bytes:
     """ZSTD_DECOMPRESS_TO_BYTES: no more than the limit is held."""
-    import pyarrow  # noqa: PLC0415
-
-    kept, size = [], 0
+    kept, size = list[bytes](), 0
     try:
-        with pyarrow.CompressedInputStream(pyarrow.BufferReader(data), "zstd") as stream:
+        with resolve_name("pyarrow:CompressedInputStream")(BytesIO(data), "zstd") as stream:
             while part := stream.read(READ_AT_ONCE):
                 size += len(part)
                 if size <= size_limit:
