@@ -147,7 +147,6 @@ SUITE = Suite(
                 "___name",
                 "_name",
                 "_starts_with_underscore",
-                "dot.s",
                 "more :: %colons%",
                 "per % cent",
                 "percent%(ens)yah",

@@ -177,11 +177,12 @@ def test_a_part_whose_callback_refuses_is_failing(music: Database) -> None:
 
 
 def until_failed(database: Database) -> list[str]:
-    """The consumers that have said with their lease that they fail, once there are some."""
+    """The consumers that say with their lease that they fail, and why, once there are some."""
     waiting = threading.Event()
     for _ in range(600):
-        failed = [each.consumer for each in read(database).consumers if each.state == "FAILED"]
+        consumers = read(database).consumers
+        failed = [each for each in consumers if each.state == "FAILED" and each.last_error]
         if failed:
-            return failed
+            return [each.consumer for each in failed]
         waiting.wait(0.05)
     raise AssertionError(read(database).consumers)
