@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from emulator import errors
 from emulator.sql.googlesql.ordering_trees import make_order
 from emulator.sql.googlesql.trees import (
     Maker,
@@ -13,7 +14,6 @@ from emulator.sql.googlesql.trees import (
     make,
     make_all,
     names_of,
-    unread,
 )
 from emulator.sql.grammar.literals import read_name
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
@@ -35,7 +35,7 @@ def name_call(trees: Trees, callee: Tree, arguments: list[exp.Expr]) -> exp.Expr
     if isinstance(callee, Leaf):
         return call_named(read_name(callee.text), arguments)
     if callee.rule == "extended":
-        raise unread("An extension as the name of a function")
+        raise errors.unimplemented("An extension as the name of a function")
     if callee.rule == "field":
         called = call_named(identifier(callee.get("identifier")).name, arguments)
         return exp.Dot(this=trees.expression(callee.parts[0][1]), expression=called)
@@ -62,7 +62,7 @@ def call_named(name: str, arguments: list[exp.Expr]) -> exp.Expr:
 def make_arguments(trees: Trees, node: Node) -> list[exp.Expr]:
     """The arguments; the clauses behind them are wrapped around the last one."""
     if node.has("where"):
-        raise unread("WHERE in an aggregate function")
+        raise errors.unimplemented("WHERE in an aggregate function")
     made: list[exp.Expr] = [exp.Star()] if node.has("STAR") else []
     made += [argument(trees, each) for each in node.nodes("argument")]
     if node.has("DISTINCT"):
@@ -91,7 +91,7 @@ def wrap(trees: Trees, node: Node, made: exp.Expr) -> exp.Expr:
     if limit is not None:
         made = exp.Limit(this=made, expression=make(trees, limit))
         if limit.has("OFFSET"):
-            raise unread("OFFSET in an aggregate function")
+            raise errors.unimplemented("OFFSET in an aggregate function")
     return made
 
 
@@ -107,7 +107,7 @@ def argument(trees: Trees, node: Node) -> exp.Expr:
     if name == "SEQUENCE":
         return column(node.get("path"))
     if name != "expression":
-        raise unread(f"{name.replace('_', ' ').upper()} as an argument")
+        raise errors.unimplemented(f"{name.replace('_', ' ').upper()} as an argument")
     return trees.expression(first)
 
 

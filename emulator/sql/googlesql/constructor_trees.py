@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from emulator import errors
 from emulator.sql.googlesql.trees import (
     Maker,
     Trees,
@@ -12,7 +13,6 @@ from emulator.sql.googlesql.trees import (
     make,
     make_all,
     names_of,
-    unread,
 )
 from emulator.sql.googlesql.type_trees import array_type, data_type, struct_type
 from emulator.sql.grammar.nodes import Leaf, Node, spell_path
@@ -62,7 +62,7 @@ def operand(trees: Trees, node: Node) -> exp.Expr:
     """ARRAY(SELECT ...)"""
     subquery = node.node("_subquery")
     if subquery is None:
-        raise unread("A form of this statement")
+        raise errors.unimplemented("A form of this statement")
     return exp.Array(expressions=[trees.query(subquery)])
 
 
@@ -160,7 +160,7 @@ def new(trees: Trees, node: Node) -> exp.Expr:
 def new_item(trees: Trees, node: Node) -> exp.Expr:
     """A field of a message: its value and its name."""
     if node.has("extension"):
-        raise unread("An extension in NEW")
+        raise errors.unimplemented("An extension in NEW")
     name = node.find("identifier")
     made = make(trees, node)
     return made if name is None else exp.Alias(this=made, alias=identifier(name))
@@ -172,7 +172,7 @@ def replace_fields(trees: Trees, node: Node) -> exp.Expr:
     for each in node.nodes("replace_field"):
         path = each.parts[-1][1]
         if not is_plain(path):
-            raise unread("An extension or an element in REPLACE_FIELDS")
+            raise errors.unimplemented("An extension or an element in REPLACE_FIELDS")
         name = exp.Identifier(this=".".join(part.name for part in names_of(path)))
         fields.append(exp.Alias(this=make(trees, each), alias=name))
     return exp.Anonymous(this="REPLACE_FIELDS", expressions=[make(trees, node), *fields])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from emulator import errors
 from emulator.sql.googlesql.query_trees import make_items
 from emulator.sql.googlesql.source_trees import make_from, make_target
 from emulator.sql.googlesql.trees import (
@@ -13,7 +14,6 @@ from emulator.sql.googlesql.trees import (
     is_plain,
     list_names,
     make,
-    unread,
 )
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 from emulator.sql.parsed import ConflictClause, Parsed
@@ -35,7 +35,7 @@ def make_insert(trees: Trees, node: Node) -> Parsed:
     mode = node.node("insert_mode")
     conflict = mode.parts[-1][0].lower() if mode is not None else ""
     if conflict == "replace":
-        raise unread("INSERT OR REPLACE")
+        raise errors.unimplemented("INSERT OR REPLACE")
     clause = node.node("on_conflict")
     return finish(
         trees, node, made, conflict, make_conflict(trees, clause) if clause is not None else None
@@ -91,7 +91,7 @@ def make_assignments(trees: Trees, node: Node) -> list[exp.EQ]:
 def assigned(path: Tree) -> exp.Expr:
     """What SET names."""
     if not is_plain(path):
-        raise unread("An extension or an element in SET")
+        raise errors.unimplemented("An extension or an element in SET")
     return column(path)
 
 
@@ -135,7 +135,7 @@ def count_asserted(node: Node | None) -> int | None:
         return None
     count = node.parts[-1][1]
     if not isinstance(count, Leaf) or not count.text.isdigit():
-        raise unread("ASSERT_ROWS_MODIFIED with what is no number")
+        raise errors.unimplemented("ASSERT_ROWS_MODIFIED with what is no number")
     return int(count.text)
 
 

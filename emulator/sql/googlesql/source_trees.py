@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from sqlglot import exp
 
+from emulator import errors
 from emulator.sql.googlesql.call_trees import argument
 from emulator.sql.googlesql.trees import (
     Trees,
@@ -17,7 +18,6 @@ from emulator.sql.googlesql.trees import (
     names_of,
     read_hints,
     table,
-    unread,
 )
 from emulator.sql.grammar.nodes import Node, Tree, list_links, spell_path
 from emulator.sql.grammar.rules import list_conditions
@@ -89,7 +89,7 @@ def make_relation(trees: Trees, tree: Tree) -> exp.Expr:
     if tree.rule == "table_function":
         return make_table_function(trees, tree)
     if tree.rule != "_table":
-        raise unread(f"{tree.rule.replace('_', ' ').upper()} in FROM")
+        raise errors.unimplemented(f"{tree.rule.replace('_', ' ').upper()} in FROM")
     name, inside = tree.parts[0]
     if name == "LPAR":
         first, joins = make_joined(trees, tree.get("join"))
@@ -125,7 +125,7 @@ def make_unnest(trees: Trees, node: Node) -> exp.Unnest:
     """UNNEST(array)"""
     items = node.nodes("unnest_item")
     if node.has("named_argument") or any(each.has("AS") for each in items):
-        raise unread("UNNEST of several arrays")
+        raise errors.unimplemented("UNNEST of several arrays")
     return exp.Unnest(expressions=[make(trees, each) for each in items])
 
 
@@ -135,7 +135,7 @@ def make_table_function(trees: Trees, node: Node) -> exp.Table:
     for each in node.nodes("table_argument"):
         (name, _), *_ = each.parts
         if name != "argument":
-            raise unread(f"{name} as an argument of a table function")
+            raise errors.unimplemented(f"{name} as an argument of a table function")
         arguments.append(argument(trees, each.inner(name)))
     path = node.parts[0][1]
     return exp.Table(this=exp.Anonymous(this=spell_path(path), expressions=arguments))
@@ -152,7 +152,7 @@ def make_sample(trees: Trees, node: Node) -> exp.TableSample:
     """TABLESAMPLE"""
     size = node.inner("sample_size")
     if size.has("PARTITION") or size.has("CAST"):
-        raise unread("This size of TABLESAMPLE")
+        raise errors.unimplemented("This size of TABLESAMPLE")
     unit = "percent" if size.has("PERCENT") else "size"
     made = exp.TableSample(
         method=exp.Var(this=identifier(node.get("identifier")).name),
@@ -168,7 +168,7 @@ def make_target(node: Node) -> exp.Table:
     """The table that a DML statement writes."""
     path = node.get("update_path")
     if not is_plain(path):
-        raise unread("An extension or an element as the target of DML")
+        raise errors.unimplemented("An extension or an element as the target of DML")
     return name_table(path, node)
 
 

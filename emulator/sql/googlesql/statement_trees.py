@@ -7,6 +7,7 @@ from itertools import count
 
 from sqlglot import exp
 
+from emulator import errors
 from emulator.sql.googlesql import (
     call_trees,
     constructor_trees,
@@ -16,7 +17,7 @@ from emulator.sql.googlesql import (
     query_trees,
 )
 from emulator.sql.googlesql.pipe_trees import Pipeline
-from emulator.sql.googlesql.trees import Maker, Trees, read_hints, unread
+from emulator.sql.googlesql.trees import Maker, Trees, read_hints
 from emulator.sql.grammar.check import read
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 from emulator.sql.parsed import Parsed
@@ -46,7 +47,8 @@ class StatementTrees:
             return literal_trees.LEAVES[tree.rule](tree)
         maker = MAKERS.get(tree.rule)
         if maker is None or isinstance(tree, Leaf):
-            raise unread(f"{tree.rule.strip('_').replace('_', ' ').upper()} in an expression")
+            name = tree.rule.strip("_").replace("_", " ").upper()
+            raise errors.unimplemented(f"{name} in an expression")
         return maker(self, tree)
 
     def query(self, node: Node) -> exp.Expr:

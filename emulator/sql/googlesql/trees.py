@@ -8,7 +8,6 @@ from typing import Protocol
 from sqlglot import exp
 
 from emulator import errors
-from emulator.errors import SpannerError
 from emulator.sql.grammar.hints import read_entries
 from emulator.sql.grammar.literals import read_name
 from emulator.sql.grammar.nodes import Leaf, Node, Tree, leaves
@@ -36,11 +35,6 @@ class Trees(Protocol):
 
 
 Maker = Callable[[Trees, Node], exp.Expr]
-
-
-def unread(what: str) -> SpannerError:
-    """It is GoogleSQL, and this server has no tree for it."""
-    return errors.unimplemented(what)
 
 
 def make_all(trees: Trees, node: Node, *names: str) -> list[exp.Expr]:
@@ -117,5 +111,5 @@ def read_hints(node: Node) -> Hints:
     if hint is None:
         return {}
     if hint.has("INTEGER"):
-        raise unread("A hint that is a number")
+        raise errors.unimplemented("A hint that is a number")
     return {".".join(names): value for names, value in read_entries(hint)}

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from sqlglot import exp
 
-from emulator.sql.googlesql.trees import identifier, unread
+from emulator import errors
+from emulator.sql.googlesql.trees import identifier
 from emulator.sql.grammar.nodes import Node, spell_path
 
 KINDS = {
@@ -29,12 +30,12 @@ KINDS = {
 def data_type(node: Node) -> exp.DataType:
     """A type; what is no type of Spanner's own is one of the proto bundle."""
     if node.has("collate"):
-        raise unread("COLLATE in a type")
+        raise errors.unimplemented("COLLATE in a type")
     name, inner = node.parts[0]
     if name in {"array_type", "struct_type"}:
         type_ = (array_type if name == "array_type" else struct_type)(node.inner(name))
     elif name == "range_type":
-        raise unread("the type RANGE")
+        raise errors.unimplemented("the type RANGE")
     else:
         type_ = named_type("INTERVAL" if name == "INTERVAL" else spell_path(inner))
     if node.has("type_parameters"):
@@ -45,7 +46,7 @@ def data_type(node: Node) -> exp.DataType:
 def named_type(name: str) -> exp.DataType:
     """A type by its name."""
     if name.upper() == "TOKENLIST":
-        raise unread("a value of type TOKENLIST")
+        raise errors.unimplemented("a value of type TOKENLIST")
     kind = KINDS.get(name.upper()) if "." not in name else None
     if kind is None:
         return exp.DataType(this=exp.DataType.Type.USERDEFINED, kind=name)
