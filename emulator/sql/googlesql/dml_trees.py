@@ -9,11 +9,11 @@ from emulator.sql.googlesql.query_trees import make_items
 from emulator.sql.googlesql.source_trees import make_from, make_target
 from emulator.sql.googlesql.trees import (
     Trees,
+    add_where,
     column,
     identifier,
     is_plain,
     list_names,
-    make,
 )
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 from emulator.sql.parsed import ConflictClause, Parsed
@@ -103,9 +103,7 @@ def finish(
     on_conflict: ConflictClause | None = None,
 ) -> Parsed:
     """A statement with its WHERE, ASSERT_ROWS_MODIFIED and THEN RETURN."""
-    where = node.node("where")
-    if where is not None:
-        made.set("where", exp.Where(this=make(trees, where)))
+    add_where(trees, made, node)
     returned, action = None, None
     clause = node.node("returning")
     if clause is not None:
@@ -153,7 +151,5 @@ def make_conflict(trees: Trees, node: Node) -> ConflictClause:
     made = exp.Update(
         this=exp.Table(this=exp.to_identifier(NEW_ROW)), expressions=make_assignments(trees, node)
     )
-    where = node.node("where")
-    if where is not None:
-        made.set("where", exp.Where(this=make(trees, where)))
+    add_where(trees, made, node)
     return ConflictClause(columns, constraint, made)

@@ -26,7 +26,15 @@ from emulator.sql.googlesql.query_trees import (
     modify_select,
 )
 from emulator.sql.googlesql.source_trees import add_join, make_joined, make_sample
-from emulator.sql.googlesql.trees import Trees, alias_of, identifier, list_names, make, names_of
+from emulator.sql.googlesql.trees import (
+    Trees,
+    add_fields,
+    alias_of,
+    identifier,
+    list_names,
+    make,
+    names_of,
+)
 from emulator.sql.grammar.nodes import Leaf, Node, Tree
 
 END_ALIASES = {"pipe_select", "pipe_aggregate", "pipe_as", "pipe_set_operation"}
@@ -294,8 +302,7 @@ class Pipeline:
                 (first.name.casefold(), fields[0].name.casefold())
             )
             if name:
-                parts = [exp.column(name), *(part.copy() for part in fields[1:])]
-                each.replace(exp.Dot.build(parts) if len(parts) > 1 else parts[0])
+                each.replace(add_fields(exp.column(name), [part.copy() for part in fields[1:]]))
         made: T = holder.expressions[0]
         made.pop()
         return made

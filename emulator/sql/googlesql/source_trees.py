@@ -69,7 +69,7 @@ def close_join(trees: Trees, joins: list[exp.Join], condition: Node) -> None:
     join, inner = joins[place], joins[place + 1 :]
     del joins[place + 1 :]
     if inner:
-        join.this.set("joins", [*(join.this.args.get("joins") or ()), *inner])
+        nest_joins(join.this, inner)
     if condition.has("USING"):
         join.set("using", list_names(condition))
     else:
@@ -93,13 +93,23 @@ def make_relation(trees: Trees, tree: Tree) -> exp.Expr:
     name, inside = tree.parts[0]
     if name == "LPAR":
         first, joins = make_joined(trees, tree.get("join"))
-        first.set("joins", [*(first.args.get("joins") or ()), *joins])
+        nest_joins(first, joins)
         return exp.Subquery(this=first)
     made = make_relation(trees, inside)
-    alias = alias_of(tree)
+    name_relation(made, tree)
+    return made
+
+
+def nest_joins(relation: exp.Expr, joins: list[exp.Join]) -> None:
+    """Joins relations to one before it is joined to others."""
+    relation.set("joins", [*(relation.args.get("joins") or ()), *joins])
+
+
+def name_relation(made: exp.Expr, node: Node) -> None:
+    """Gives a relation the alias of its node."""
+    alias = alias_of(node)
     if alias is not None:
         made.set("alias", exp.TableAlias(this=alias))
-    return made
 
 
 def make_path(trees: Trees, node: Node) -> exp.Expr:
@@ -175,9 +185,7 @@ def make_target(node: Node) -> exp.Table:
 def name_table(path: Tree, node: Node) -> exp.Table:
     """A table with the alias and the hints of its node."""
     made = table(path)
-    alias = alias_of(node)
-    if alias is not None:
-        made.set("alias", exp.TableAlias(this=alias))
+    name_relation(made, node)
     hints = read_hints(node)
     if hints:
         made.meta[HINTS] = hints

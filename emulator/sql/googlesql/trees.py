@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from sqlglot import exp
@@ -68,20 +68,29 @@ def table(path: Tree) -> exp.Table:
     """A table, or a path to an array."""
     made = names_of(path)
     first, rest = made[: len(TABLE_PARTS)], made[len(TABLE_PARTS) :]
-    parts = dict(zip(TABLE_PARTS, reversed(first), strict=False))
-    last: exp.Expr = parts.pop("this")
-    for each in rest:
-        last = exp.Dot(this=last, expression=each)
-    return exp.Table(this=last, **parts)
+    parts: dict[str, exp.Expr] = dict(zip(TABLE_PARTS, reversed(first), strict=False))
+    parts["this"] = add_fields(parts["this"], rest)
+    return exp.Table(**parts)
 
 
 def qualify(names: Sequence[exp.Expr]) -> exp.Expr:
     """A column by its names, of which the last may be a star."""
     first, rest = names[: len(COLUMN_PARTS)], names[len(COLUMN_PARTS) :]
-    tree: exp.Expr = exp.Column(**dict(zip(COLUMN_PARTS, reversed(first), strict=False)))
-    for each in rest:
+    return add_fields(exp.Column(**dict(zip(COLUMN_PARTS, reversed(first), strict=False))), rest)
+
+
+def add_fields(tree: exp.Expr, names: Iterable[exp.Expr]) -> exp.Expr:
+    """x.a.b"""
+    for each in names:
         tree = exp.Dot(this=tree, expression=each)
     return tree
+
+
+def add_where(trees: Trees, made: exp.Expr, node: Node) -> None:
+    """Gives a statement the WHERE clause of its node."""
+    where = node.node("where")
+    if where is not None:
+        made.set("where", exp.Where(this=make(trees, where)))
 
 
 def list_names(node: Node) -> list[exp.Identifier]:
